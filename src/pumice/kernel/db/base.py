@@ -1,0 +1,63 @@
+"""The declarative base and the columns that tables share.
+
+Times are naive UTC. Ids are UUID text made by the caller before the transaction, so that a transaction can be
+run again. JSON columns hold small maps (metadata, extra specs) that are read and written whole under the row's
+`version`.
+"""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from typing import Any
+
+from sqlalchemy import JSON, MetaData, String
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+
+def utcnow() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+
+
+def new_id() -> str:
+    return str(uuid.uuid4())
+
+
+class Base(DeclarativeBase):
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map = {dict[str, Any]: JSON, dict[str, str]: JSON, list[str]: JSON, str: String(255)}  # noqa: RUF012
+
+
+class Identified:
+    """A row with an id and the two times that every API object shows."""
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True, default=new_id)
+    created_at: Mapped[datetime.datetime] = mapped_column(default=utcnow, index=True)
+    updated_at: Mapped[datetime.datetime | None] = mapped_column(onupdate=utcnow)
+
+
+class Owned(Identified):
+    """A row that belongs to a project; queries on it need a scope (`kernel.db.scope`)."""
+
+    project_id: Mapped[str] = mapped_column(String(255), index=True)
+    user_id: Mapped[str | None] = mapped_column(String(255))
+
+
+class Moving:
+    """A resource with statuses that moves change (`kernel.moves`).
+
+    `operation_id` names the operation that owns the row while it moves; `version` grows with every change, so
+    that whoever adds or removes a child collides on the parent's row.
+    """
+
+    status: Mapped[str] = mapped_column(String(64), index=True)
+    previous_status: Mapped[str | None] = mapped_column(String(64))
+    operation_id: Mapped[str | None] = mapped_column(String(36), index=True)
+    version: Mapped[int] = mapped_column(default=0)
