@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import datetime
 import uuid
-from typing import Any
+from typing import Any, ClassVar
 
-from sqlalchemy import JSON, MetaData, String
+from sqlalchemy import JSON, ColumnElement, MetaData, String
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
@@ -46,8 +46,14 @@ class Identified:
 class Owned(Identified):
     """A row that belongs to a project; queries on it need a scope (`kernel.db.scope`)."""
 
+    __label__: ClassVar[str]
+
     project_id: Mapped[str] = mapped_column(String(255), index=True)
     user_id: Mapped[str | None] = mapped_column(String(255))
+
+    @classmethod
+    def visible_to(cls, project_id: str) -> ColumnElement[bool]:
+        return cls.project_id == project_id
 
 
 class Moving:
