@@ -47,7 +47,9 @@ class Scope:
 
     def find(self, tx: Session, model: type[M], id: str) -> M | None:
         key: InstrumentedAttribute[str] = model.id  # type: ignore[attr-defined]
-        return tx.scalars(self.select(model).where(key == id)).one_or_none()
+        statement: Select[Any] = self.select(model).where(key == id)
+        row: M | None = tx.scalars(statement).one_or_none()
+        return row
 
     def get(self, tx: Session, model: type[M], id: str) -> M:
         """:raises NotFound: there is no such row, or it is not this scope's to see"""
