@@ -1,0 +1,2 @@
+class StandaloneError(Exception):
+    """What keeps `pumice up` from running, in one line for the person at the terminal."""
