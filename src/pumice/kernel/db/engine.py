@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from oslo_db import exception as db_errors
 from oslo_db.sqlalchemy import exc_filters
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, UpdateBase, create_engine, event, make_url
 from sqlalchemy.orm import Session
 
 T = TypeVar("T")
@@ -92,6 +92,11 @@ class Database:
 def after_commit(tx: Session, callback: Callable[[], None]) -> None:
     """Have `callback` called once when the transaction of `tx` has been committed (doorbells, caches)."""
     tx.info.setdefault("after_commit", []).append(callback)
+
+
+def changed(tx: Session, statement: UpdateBase) -> int:
+    """Execute an UPDATE, DELETE or INSERT and return how many rows it matched."""
+    return tx.execute(statement.execution_options(synchronize_session=False)).rowcount
 
 
 def _prepare_sqlite(engine: Engine) -> None:

@@ -1,0 +1,380 @@
+"""The journal: operations are submitted, claimed, ended, signalled and superseded here, each in one transaction.
+
+What the other parts of the kernel know of an operation's row goes through these functions; workers
+(`kernel.operations.worker`) add threads, leases and sweeps around them.
+"""
+
+from __future__ import annotations
+
+import datetime
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import Update, UpdateBase, delete, or_, select, update
+from sqlalchemy.orm import Session
+
+from pumice.kernel import messages, moves, notify
+from pumice.kernel.auth.context import RequestContext
+from pumice.kernel.bus import Bus
+from pumice.kernel.db.base import new_id, utcnow
+from pumice.kernel.db.engine import Database, after_commit, changed
+from pumice.kernel.moves import Guard, Superseded
+from pumice.kernel.operations.kinds import Done, Failure, Kind, Next, Outcome, Wait
+from pumice.kernel.operations.model import LIVE, Hold, Lane, Operation, State
+
+LOG = logging.getLogger(__name__)
+
+FINISHED = "operations.finished"
+"""Topic on the bus: {"id": …} of each operation that has ended, for those who wait for it."""
+
+R = TypeVar("R", bound=moves.MovingRow)
+
+
+class LeaseLost(Exception):
+    """The operation is run by somebody else now, or has ended without us."""
+
+
+class Journal:
+    """:param kinds: every kind of the service; workers claim only these"""
+
+    def __init__(self, db: Database, bus: Bus, kinds: Iterable[Kind], publisher: str) -> None:
+        self.db = db
+        self.bus = bus
+        self.kinds: Mapping[str, Kind] = {kind.name: kind for kind in kinds}
+        self.publisher = publisher
+
+    # Submitting
+
+    def submit(
+        self,
+        tx: Session,
+        kind: Kind,
+        context: RequestContext,
+        *,
+        id: str,
+        queue: str,
+        resource_id: str,
+        project_id: str,
+        step: str = "run",
+        args: Mapping[str, Any] | None = None,
+        holds: Sequence[str] = (),
+        resource: Any = None,
+        shown: bool = True,
+    ) -> Operation:
+        """Write the operation, in the transaction that begins its move (`begin`) or adds its resource.
+
+        :param id: made before the transaction
+        :param queue: "scheduler", or a backend's
+        :param holds: ids of resources that it reads from and that must not go away before it has ended
+        :param resource: the row, for the notification
+        """
+        now = utcnow()
+        operation = Operation(
+            id=id,
+            kind=kind.name,
+            queue=queue,
+            lane=kind.lane,
+            step=step,
+            resource_type=kind.resource_type,
+            resource_id=resource_id,
+            project_id=project_id,
+            user_id=context.user_id,
+            request_id=context.request_id,
+            args=dict(args or {}),
+            deadline=kind.deadline(now),
+            shown=shown,
+            state=State.QUEUED,
+            created_at=now,
+        )
+        tx.add(operation)
+        tx.add_all([Hold(id=new_id(), operation_id=id, resource_id=held) for held in holds])
+        tx.flush()
+        if kind.event and kind.describe and resource is not None:
+            self._emit(tx, operation, kind, "start", kind.describe(tx, resource))
+        self.ring(tx, operation)
+        return operation
+
+    def begin(
+        self,
+        tx: Session,
+        kind: Kind,
+        context: RequestContext,
+        *,
+        id: str,
+        queue: str,
+        resource_id: str,
+        guards: Sequence[Guard] = (),
+        args: Mapping[str, Any] | None = None,
+        holds: Sequence[str] = (),
+        step: str = "run",
+        **values: Any,
+    ) -> Any:
+        """Begin the kind's move on its resource and submit the operation; returns the row as it is then.
+
+        A move that may begin from any status takes the row away from an operation that has it (`supersede`).
+        """
+        assert kind.model is not None
+        assert kind.move is not None
+        if kind.move.start is None:
+            self.supersede(tx, kind.model, resource_id)
+        row = moves.begin(tx, kind.model, resource_id, kind.move, operation_id=id, guards=guards, **values)
+        self.submit(
+            tx,
+            kind,
+            context,
+            id=id,
+            queue=queue,
+            resource_id=resource_id,
+            project_id=row.project_id,
+            args=args,
+            holds=holds,
+            step=step,
+            resource=row,
+        )
+        return row
+
+    def ring(self, tx: Session, operation: Operation) -> None:
+        """Ring the doorbell once the transaction has been committed."""
+        bell = doorbell(operation.queue, operation.lane)
+        after_commit(tx, lambda: self.bus.ring(bell, operation.id))
+
+    def supersede(self, tx: Session, model: type[R], id: str) -> None:
+        """Take a row away from the operation that owns it: the operation is cancelled and its charges undone."""
+        owner = tx.scalar(select(model.operation_id).where(model.id == id))
+        if owner is None:
+            return
+        statement = update(Operation).where(Operation.id == owner, Operation.state.in_(LIVE))
+        if changed(tx, statement.values(state=State.CANCELLED, finished_at=utcnow(), error="superseded")):
+            operation = tx.get_one(Operation, owner, populate_existing=True)
+            self.kinds[operation.kind].undo(tx, operation)
+            self._forget(tx, operation)
+
+    def signal(self, tx: Session, id: str, signal: str, payload: Mapping[str, Any]) -> bool:
+        """Wake an operation that waits for `signal`; False when none does."""
+        waiting = (Operation.id == id, Operation.state == State.WAITING, Operation.signal == signal)
+        operation = tx.scalars(select(Operation).where(*waiting)).one_or_none()
+        if operation is None:
+            return False
+        checkpoint = {**operation.checkpoint, signal: dict(payload)}
+        values = {"state": State.QUEUED, "signal": None, "not_before": None, "checkpoint": checkpoint}
+        if not changed(tx, update(Operation).where(*waiting).values(values)):
+            return False
+        self.ring(tx, operation)
+        return True
+
+    # Claiming
+
+    def claim(self, id: str, owner: str) -> Operation | None:
+        """Make a queued operation ours; None when it is not due, not queued (any more) or of an unknown kind."""
+        now = utcnow()
+
+        def work(tx: Session) -> Operation | None:
+            due = or_(Operation.not_before.is_(None), Operation.not_before <= now)
+            rests = Operation.state.in_((State.QUEUED, State.WAITING))
+            # A waiting operation is due when its time is over; a queued one from its `not_before` on.
+            statement = update(Operation).where(Operation.id == id, rests, due, Operation.kind.in_(list(self.kinds)))
+            if not changed(tx, statement.values(**_claimed(owner), signal=None)):
+                return None
+            return tx.get_one(Operation, id)
+
+        return self.db.write(work)
+
+    def take_over(self, seen: Operation, owner: str) -> Operation | None:
+        """Make a running operation ours whose owner is dead: its beat is still the one that was `seen`."""
+
+        def work(tx: Session) -> Operation | None:
+            statement = update(Operation).where(
+                Operation.id == seen.id,
+                Operation.state == State.RUNNING,
+                Operation.owner == seen.owner,
+                Operation.attempt == seen.attempt,
+                Operation.beat == seen.beat,
+            )
+            if not changed(tx, statement.values(**_claimed(owner), fences=Operation.fences + 1)):
+                return None
+            return tx.get_one(Operation, seen.id)
+
+        return self.db.write(work)
+
+    def hand_back(self, operation: Operation) -> None:
+        """Put an operation that we run back into its queue (a worker that stops)."""
+
+        def work(tx: Session) -> None:
+            changed(tx, _mine(operation).values(state=State.QUEUED, owner=None))
+
+        self.db.write(work)
+
+    def beat(self, owner: str) -> set[tuple[str, int]]:
+        """Renew all leases of `owner`; returns the (id, attempt) pairs that it still has."""
+
+        def work(tx: Session) -> set[tuple[str, int]]:
+            mine = (Operation.owner == owner, Operation.state == State.RUNNING)
+            tx.execute(update(Operation).where(*mine).values(beat=Operation.beat + 1))
+            return {(row.id, row.attempt) for row in tx.execute(select(Operation.id, Operation.attempt).where(*mine))}
+
+        return self.db.write(work)
+
+    # Ending
+
+    def conclude(self, operation: Operation, outcome: Outcome) -> None:
+        """Write what a step answered, if the operation and its resource are still ours.
+
+        :raises LeaseLost: they are not
+        """
+        kind = self.kinds[operation.kind]
+
+        def work(tx: Session) -> None:
+            match outcome:
+                case Done():
+                    self._finish(tx, operation, State.SUCCEEDED, None)
+                    self._done(tx, operation, kind, outcome)
+                case Next():
+                    self._next(tx, operation, kind, outcome)
+                case Wait():
+                    until = utcnow() + datetime.timedelta(seconds=outcome.timeout)
+                    values = {"signal": outcome.signal, "step": outcome.step, "not_before": until, "owner": None}
+                    own(tx, _mine(operation).values(state=State.WAITING, **values))
+
+        self._write(operation, work)
+
+    def fail(self, operation: Operation, failure: Failure) -> None:
+        """End an operation in failure: status, charges and a message for the user in one transaction.
+
+        :raises LeaseLost: the operation or its resource is not ours any more
+        """
+        kind = self.kinds[operation.kind]
+
+        def work(tx: Session) -> None:
+            self._finish(tx, operation, State.FAILED, failure.text)
+            self._failed(tx, operation, kind, failure)
+
+        self._write(operation, work)
+
+    def expire(self, operation: Operation, text: str) -> None:
+        """End in failure an operation that nobody works on (any more), unless somebody is faster."""
+        seen = (Operation.id == operation.id, Operation.state == operation.state)
+        same = (Operation.attempt == operation.attempt, Operation.beat == operation.beat)
+        values = {"state": State.FAILED, "error": text, "finished_at": utcnow()}
+
+        def work(tx: Session) -> None:
+            own(tx, update(Operation).where(*seen, *same).values(values))
+            self._forget(tx, operation)
+            self._failed(tx, operation, self.kinds[operation.kind], Failure(text))
+
+        try:
+            self.db.write(work)
+        except (LeaseLost, Superseded) as error:
+            LOG.info("operation %s has not expired: %s", operation.id, error)
+
+    def _write(self, operation: Operation, work: Any) -> None:
+        try:
+            self.db.write(work)
+        except Superseded as error:
+            self.db.write(lambda tx: self._drop(tx, operation))
+            raise LeaseLost(str(error)) from error
+
+    def _drop(self, tx: Session, operation: Operation) -> None:
+        """The resource has gone to another owner while we still had the operation: it ends without effect."""
+        values = {"state": State.CANCELLED, "error": "superseded", "finished_at": utcnow()}
+        changed(tx, _mine(operation).values(values))
+        self._forget(tx, operation)
+
+    def _finish(self, tx: Session, operation: Operation, state: State, error: str | None) -> None:
+        progress = {"progress": 100.0} if state is State.SUCCEEDED else {}
+        own(tx, _mine(operation).values(state=state, error=error, finished_at=utcnow(), **progress))
+        self._forget(tx, operation)
+
+    def _forget(self, tx: Session, operation: Operation) -> None:
+        tx.execute(delete(Hold).where(Hold.operation_id == operation.id))
+        after_commit(tx, lambda: self.bus.publish(FINISHED, {"id": operation.id}))
+
+    def _done(self, tx: Session, operation: Operation, kind: Kind, outcome: Done) -> None:
+        row = tx.get(kind.model, operation.resource_id) if kind.model else None
+        payload = kind.describe(tx, row) if kind.event and kind.describe and row is not None else None
+        outcome.also(tx)
+        if kind.model and kind.move:
+            status = outcome.status or kind.move.done
+            moves.end(tx, kind.model, operation.resource_id, status, operation_id=operation.id, **outcome.values)
+            fresh = tx.get(kind.model, operation.resource_id, populate_existing=True)
+            if fresh is not None and kind.describe:
+                payload = kind.describe(tx, fresh)
+        if payload is not None:
+            self._emit(tx, operation, kind, "end", payload)
+
+    def _failed(self, tx: Session, operation: Operation, kind: Kind, failure: Failure) -> None:
+        kind.undo(tx, operation)
+        if kind.model and kind.move:
+            status = failure.status or kind.move.failed
+            moves.end(tx, kind.model, operation.resource_id, status, operation_id=operation.id)
+        if kind.action is not None:
+            messages.record(
+                tx,
+                project_id=operation.project_id,
+                request_id=operation.request_id,
+                resource_type=operation.resource_type,
+                resource_id=operation.resource_id,
+                action=kind.action,
+                detail=failure.detail,
+            )
+
+    def _next(self, tx: Session, operation: Operation, kind: Kind, outcome: Next) -> None:
+        values: dict[str, Any] = {"state": State.QUEUED, "step": outcome.step, "owner": None}
+        values["checkpoint"] = {**operation.checkpoint, **outcome.checkpoint}
+        values["queue"] = outcome.queue or operation.queue
+        if outcome.delay:
+            values["not_before"] = utcnow() + datetime.timedelta(seconds=outcome.delay)
+        own(tx, _mine(operation).values(values))
+        if kind.model and outcome.values:
+            moves.amend(tx, kind.model, operation.resource_id, operation_id=operation.id, **outcome.values)
+        outcome.also(tx)
+        bell = doorbell(values["queue"], operation.lane)
+        after_commit(tx, lambda: self.bus.ring(bell, operation.id))
+
+    def _emit(self, tx: Session, operation: Operation, kind: Kind, phase: str, payload: dict[str, Any]) -> None:
+        notify.emit(
+            tx, id=f"{operation.id}.{phase}", event_type=f"{kind.event}.{phase}", payload=payload,
+            publisher_id=self.publisher,
+        )  # fmt: skip
+
+    # Progress
+
+    def save_progress(self, operation: Operation, percent: float) -> None:
+        self.db.write(lambda tx: own(tx, _mine(operation).values(progress=percent)))
+
+    def save_checkpoint(self, operation: Operation, checkpoint: Mapping[str, Any]) -> None:
+        merged = {**operation.checkpoint, **checkpoint}
+        self.db.write(lambda tx: own(tx, _mine(operation).values(checkpoint=merged)))
+        operation.checkpoint = merged
+
+
+def doorbell(queue: str, lane: str = Lane.WORK) -> str:
+    """The bus's name of a queue's lane."""
+    return f"{queue}/{lane}"
+
+
+def own(tx: Session, statement: UpdateBase) -> None:
+    """:raises LeaseLost: the statement matched no row, so the operation is not ours any more"""
+    if not changed(tx, statement):
+        raise LeaseLost("the operation has another owner or has ended")
+
+
+def _mine(operation: Operation) -> Update:
+    return update(Operation).where(
+        Operation.id == operation.id,
+        Operation.owner == operation.owner,
+        Operation.attempt == operation.attempt,
+        Operation.state == State.RUNNING,
+    )
+
+
+def _claimed(owner: str) -> dict[str, Any]:
+    now = utcnow()
+    return {
+        "state": State.RUNNING,
+        "owner": owner,
+        "attempt": Operation.attempt + 1,
+        "beat": 0,
+        "not_before": None,
+        "updated_at": now,
+    }

@@ -1,0 +1,291 @@
+"""The threads that claim operations and run their steps.
+
+A worker serves some queues. Each lane has its own threads, fed by doorbells and by the sweep that finds what no
+doorbell told of; one thread renews the leases. Everything that must survive is in the journal's rows: a worker
+may die at any instruction.
+"""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import queue
+import random
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+
+from pumice.kernel.db.base import utcnow
+from pumice.kernel.operations.journal import Journal, LeaseLost, doorbell
+from pumice.kernel.operations.kinds import Failure, Outcome
+from pumice.kernel.operations.leases import Life, Watch
+from pumice.kernel.operations.model import LIVE, Lane, Operation, State
+
+LOG = logging.getLogger(__name__)
+
+SWEEP_BATCH = 500
+TOO_LATE = "given up: it was not done by its deadline"
+
+
+class Run:
+    """One attempt at an operation, as its steps see it.
+
+    :ivar operation: its row when it was claimed
+    :ivar environment: what the worker was given for the operation's queue (the backend; the scheduler)
+    """
+
+    def __init__(self, journal: Journal, operation: Operation, environment: Any) -> None:
+        self.journal = journal
+        self.db = journal.db
+        self.operation = operation
+        self.environment = environment
+        self.lost = threading.Event()
+        self._progress_at = 0.0
+
+    @property
+    def args(self) -> dict[str, Any]:
+        return self.operation.args
+
+    @property
+    def checkpoint(self) -> dict[str, Any]:
+        return self.operation.checkpoint
+
+    def check(self) -> None:
+        """To be called before each storage call.
+
+        :raises LeaseLost: a successor has the operation, or it was cancelled
+        """
+        if self.lost.is_set():
+            raise LeaseLost(f"operation {self.operation.id} is not ours any more")
+
+    def save(self, **checkpoint: Any) -> None:
+        """Remember facts for this or a later run, before what depends on them is done."""
+        self.journal.save_checkpoint(self.operation, checkpoint)
+
+    def progress(self, percent: float) -> None:
+        """Tell how far it is, 0 to 100; written at most once a second."""
+        now = time.monotonic()
+        if now - self._progress_at >= 1.0:
+            self._progress_at = now
+            self.journal.save_progress(self.operation, percent)
+
+
+class Worker:
+    """:param queues: what it serves: the queue's name and the `environment` that runs of it are given
+    :param lanes: number of threads of each lane
+    :param directory: for the lock files that prove a dead worker of this host dead
+    :param lease: seconds after which a beat that stands still means a dead owner
+    :param sweep: seconds between looks at the database for what no doorbell told of
+    :param all_queues: also expire what is past its deadline in queues that nobody serves (schedulers)
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        queues: Mapping[str, Any],
+        *,
+        lanes: Mapping[Lane, int],
+        directory: Path,
+        host: str = "",
+        lease: float = 30.0,
+        sweep: float = 10.0,
+        all_queues: bool = False,
+    ) -> None:
+        self.journal = journal
+        self.queues = queues
+        self.life = Life(directory, host)
+        self._lanes = {lane: _Hints() for lane in lanes}
+        self._sizes = lanes
+        self._lease = lease
+        self._sweep_every = sweep
+        self._all_queues = all_queues
+        self._watch = Watch(self.life, directory, lease)
+        self._runs: dict[str, Run] = {}
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._silence: list[Any] = []
+
+    # Life
+
+    def start(self) -> None:
+        """Begin to serve. What earlier workers of this host left is taken over in the first sweep."""
+        for name in self.queues:
+            for lane, hints in self._lanes.items():
+                self._silence.append(self.journal.bus.listen(doorbell(name, lane), hints.put))
+        for lane, number in self._sizes.items():
+            for n in range(number):
+                self._spawn(f"{lane}-{n}", self._serve, self._lanes[lane])
+        self._spawn("beat", self._beat)
+        self._spawn("sweep", self._sweep_loop)
+
+    def stop(self, grace: float = 10.0) -> None:
+        """Take nothing new, let what runs end for `grace` seconds, and hand back what has not."""
+        self._stopping.set()
+        for silence in self._silence:
+            silence()
+        for hints, number in zip(self._lanes.values(), self._sizes.values(), strict=True):
+            for _ in range(number):
+                hints.put("")
+        end = time.monotonic() + grace
+        for thread in self._threads:
+            thread.join(max(0.0, end - time.monotonic()))
+        with self._lock:
+            left = list(self._runs.values())
+        for run in left:
+            run.lost.set()
+            self.journal.hand_back(run.operation)
+        self.life.end()
+
+    def _spawn(self, name: str, target: Any, *args: Any) -> None:
+        thread = threading.Thread(target=target, args=args, name=f"worker-{name}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    # Running
+
+    def _serve(self, hints: _Hints) -> None:
+        while not self._stopping.is_set():
+            hint = hints.get()
+            if hint and not self._stopping.is_set():
+                try:
+                    operation = self.journal.claim(hint, self.life.owner)
+                    if operation is not None:
+                        self.run(operation)
+                except Exception:
+                    # The database is away, or we have a bug: the sweep will find the operation again.
+                    LOG.exception("operation %s could not be run", hint)
+
+    def run(self, operation: Operation) -> None:
+        """Run one step of an operation that is ours, and write how it ended."""
+        run = Run(self.journal, operation, self.queues.get(operation.queue))
+        with self._lock:
+            self._runs[operation.id] = run
+        try:
+            self._attempt(run)
+        except LeaseLost as lost:
+            LOG.warning("operation %s (%s) was left: %s", operation.id, operation.kind, lost)
+        finally:
+            with self._lock:
+                self._runs.pop(operation.id, None)
+
+    def _attempt(self, run: Run) -> None:
+        operation = run.operation
+        try:
+            outcome = self._step(run)
+        except LeaseLost:
+            raise
+        except Failure as failure:
+            LOG.error("operation %s (%s) failed: %s", operation.id, operation.kind, failure.text)
+            self.journal.fail(operation, failure)
+        except Exception as error:
+            run.check()
+            LOG.exception("operation %s (%s) failed", operation.id, operation.kind)
+            self.journal.fail(operation, Failure(f"{type(error).__name__}: {error}"))
+        else:
+            self.journal.conclude(operation, outcome)
+
+    def _step(self, run: Run) -> Outcome:
+        operation = run.operation
+        kind = self.journal.kinds[operation.kind]
+        if operation.fences > kind.takeovers:
+            raise Failure("given up: the workers that ran it died again and again")
+        if operation.deadline <= utcnow():
+            raise Failure(TOO_LATE)
+        return kind.steps[operation.step](run)
+
+    # Leases
+
+    def _beat(self) -> None:
+        while not self._stopping.wait(self._lease / 4):
+            with self._lock:
+                runs = list(self._runs.values())
+            if runs:
+                try:
+                    self._renew(runs)
+                except Exception:
+                    LOG.exception("leases could not be renewed")
+
+    def _renew(self, runs: Sequence[Run]) -> None:
+        held = self.journal.beat(self.life.owner)
+        for run in runs:
+            if (run.operation.id, run.operation.attempt) not in held:
+                run.lost.set()
+
+    # Sweeps
+
+    def _sweep_loop(self) -> None:
+        pause = 0.0
+        while not self._stopping.wait(pause):
+            try:
+                self.sweep()
+            except Exception:
+                LOG.exception("the sweep failed")
+            pause = self._sweep_every * random.uniform(0.7, 1.3)  # noqa: S311
+
+    def sweep(self) -> None:
+        """Find what no doorbell told of: queued work, work of dead owners, work past its deadline."""
+        now = utcnow()
+        with self.journal.db.read() as tx:
+            mine = Operation.queue.in_(list(self.queues))
+            rests = Operation.state.in_((State.QUEUED, State.WAITING))
+            due = (Operation.not_before.is_(None)) | (Operation.not_before <= now)
+            order = (Operation.created_at, Operation.id)
+            queued = tx.execute(
+                select(Operation.id, Operation.lane).where(mine, rests, due).order_by(*order).limit(SWEEP_BATCH)
+            ).all()
+            others = Operation.owner != self.life.owner
+            running = list(tx.scalars(select(Operation).where(mine, Operation.state == State.RUNNING, others)))
+        for row in queued:
+            self._lanes[Lane(row.lane)].put(row.id)
+        for operation in self._watch.dead(running):
+            self._adopt(operation)
+        self._expire(now)
+
+    def _adopt(self, operation: Operation) -> None:
+        taken = self.journal.take_over(operation, self.life.owner)
+        if taken is not None:
+            LOG.warning("operation %s (%s) is taken over from %s", taken.id, taken.kind, operation.owner)
+            # Run by a lane's thread as any other; it is claimed again there, by us.
+            self.journal.hand_back(taken)
+            self._lanes[Lane(taken.lane)].put(taken.id)
+
+    def _expire(self, now: datetime.datetime) -> None:
+        """End what is past its deadline and has nobody who will: unserved queues, and steps of ours that hang."""
+        late = [Operation.state.in_(LIVE), Operation.deadline <= now, Operation.kind.in_(list(self.journal.kinds))]
+        if not self._all_queues:
+            late.append(Operation.queue.in_(list(self.queues)))
+        with self.journal.db.read() as tx:
+            found = list(tx.scalars(select(Operation).where(*late).limit(SWEEP_BATCH)))
+        for operation in found:
+            self.journal.expire(operation, TOO_LATE)
+            with self._lock:
+                run = self._runs.get(operation.id)
+            if run is not None:
+                run.lost.set()
+
+
+class _Hints:
+    """Ids of operations to try, each at most once in line."""
+
+    def __init__(self) -> None:
+        self._ids: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._waiting: set[str] = set()
+        self._lock = threading.Lock()
+
+    def put(self, id: str) -> None:
+        with self._lock:
+            if id and id in self._waiting:
+                return
+            self._waiting.add(id)
+        self._ids.put(id)
+
+    def get(self) -> str:
+        hint = self._ids.get()
+        with self._lock:
+            self._waiting.discard(hint)
+        return hint

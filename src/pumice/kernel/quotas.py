@@ -1,0 +1,163 @@
+"""Quotas: counters that change in the transaction of the change itself.
+
+`used` of a resource is the sum over the rows that consume it, growth in flight included. One function,
+`charge`, changes the counters; there are no reservations, so nothing can expire or drift. A decrease and an
+unlimited resource are never refused. Limits come from the project's own, then the class `default`, then the
+configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from oslo_db import exception as db_errors
+from sqlalchemy import String, delete, insert, select, update
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from pumice.kernel.db.base import Base
+from pumice.kernel.db.engine import TryAgain, changed
+from pumice.kernel.errors import OverLimit
+
+UNLIMITED = -1
+DEFAULT_CLASS = "class:default"
+"""The owner name of the limits that hold for every project without its own."""
+
+
+class QuotaUsage(Base):
+    """What a project uses of one resource."""
+
+    __tablename__ = "quota_usages"
+
+    project_id: Mapped[str] = mapped_column(String(255), primary_key=True)
+    resource: Mapped[str] = mapped_column(String(300), primary_key=True)
+    in_use: Mapped[int] = mapped_column(default=0)
+
+
+class QuotaLimit(Base):
+    """A limit set through the API, of a project or of a class (`class:<name>`)."""
+
+    __tablename__ = "quota_limits"
+
+    owner: Mapped[str] = mapped_column(String(255), primary_key=True)
+    resource: Mapped[str] = mapped_column(String(300), primary_key=True)
+    value: Mapped[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What one resource may use and uses; `limit` -1 is unlimited."""
+
+    limit: int
+    in_use: int
+
+
+class Quotas:
+    """:param defaults: limits by resource where nothing else is set; a resource that is not in it is unlimited"""
+
+    def __init__(self, defaults: Mapping[str, int]) -> None:
+        self._defaults = defaults
+
+    def charge(self, tx: Session, project_id: str, deltas: Mapping[str, int]) -> None:
+        """Change the counters of a project, in one fixed order so that two charges never deadlock.
+
+        :param deltas: resource → change in its unit (things, or GiB)
+        :raises OverLimit: an increase does not fit; names the resource, the limit and what is used
+        """
+        wanted = {resource: delta for resource, delta in sorted(deltas.items()) if delta}
+        limits = self.limits(tx, project_id, [resource for resource, delta in wanted.items() if delta > 0])
+        for resource, delta in wanted.items():
+            limit = limits.get(resource, UNLIMITED)
+            if not self._add(tx, project_id, resource, delta, limit):
+                in_use = self._in_use(tx, project_id, resource)
+                if in_use is None:
+                    _insert(tx, project_id, resource)
+                    if self._add(tx, project_id, resource, delta, limit):
+                        continue
+                raise OverLimit(
+                    f"The quota of {resource} is exceeded: {delta} more are asked for, {in_use or 0} of {limit} are in use."
+                )
+
+    def limits(self, tx: Session, project_id: str, resources: Iterable[str]) -> dict[str, int]:
+        """The limits that hold for a project, for each of `resources`."""
+        return self._limits_of(tx, (project_id, DEFAULT_CLASS), resources)
+
+    def class_limits(self, tx: Session, name: str, resources: Iterable[str]) -> dict[str, int]:
+        """The limits of a quota class; those of `default` hold for every project without its own."""
+        return self._limits_of(tx, (f"class:{name}",), resources)
+
+    def quotas(self, tx: Session, project_id: str, resources: Iterable[str]) -> dict[str, Quota]:
+        names = list(resources)
+        limits = self.limits(tx, project_id, names)
+        used = self.usages(tx, project_id)
+        return {name: Quota(limits[name], used.get(name, 0)) for name in names}
+
+    def usages(self, tx: Session, project_id: str) -> dict[str, int]:
+        rows = tx.execute(select(QuotaUsage.resource, QuotaUsage.in_use).where(QuotaUsage.project_id == project_id))
+        return {row.resource: row.in_use for row in rows}
+
+    def set_limits(self, tx: Session, owner: str, limits: Mapping[str, int]) -> None:
+        """:param owner: a project's id, or `class:<name>`"""
+        for resource, value in sorted(limits.items()):
+            here = (QuotaLimit.owner == owner, QuotaLimit.resource == resource)
+            if not changed(tx, update(QuotaLimit).where(*here).values(value=value)):
+                tx.add(QuotaLimit(owner=owner, resource=resource, value=value))
+
+    def drop_limits(self, tx: Session, owner: str) -> None:
+        tx.execute(delete(QuotaLimit).where(QuotaLimit.owner == owner))
+
+    def forget(self, tx: Session, resources: Iterable[str]) -> None:
+        """Remove all limits and counters of resources that exist no more (those of a deleted type)."""
+        names = list(resources)
+        tx.execute(delete(QuotaLimit).where(QuotaLimit.resource.in_(names)))
+        tx.execute(delete(QuotaUsage).where(QuotaUsage.resource.in_(names)))
+
+    def _limits_of(self, tx: Session, owners: tuple[str, ...], resources: Iterable[str]) -> dict[str, int]:
+        names = list(resources)
+        if not names:
+            return {}
+        found: dict[tuple[str, str], int] = {
+            (row.owner, row.resource): row.value
+            for row in tx.execute(
+                select(QuotaLimit.owner, QuotaLimit.resource, QuotaLimit.value).where(
+                    QuotaLimit.owner.in_(owners), QuotaLimit.resource.in_(names)
+                )
+            )
+        }
+        return {
+            name: next(
+                (found[owner, name] for owner in owners if (owner, name) in found),
+                self._defaults.get(name, UNLIMITED),
+            )
+            for name in names
+        }
+
+    def _add(self, tx: Session, project_id: str, resource: str, delta: int, limit: int) -> bool:
+        here = [QuotaUsage.project_id == project_id, QuotaUsage.resource == resource]
+        if delta > 0 and limit != UNLIMITED:
+            here.append(QuotaUsage.in_use + delta <= limit)
+        return bool(changed(tx, update(QuotaUsage).where(*here).values(in_use=QuotaUsage.in_use + delta)))
+
+    def _in_use(self, tx: Session, project_id: str, resource: str) -> int | None:
+        here = (QuotaUsage.project_id == project_id, QuotaUsage.resource == resource)
+        return tx.scalar(select(QuotaUsage.in_use).where(*here))
+
+
+def check(tx: Session, sums: Mapping[tuple[str, str], int]) -> list[str]:
+    """Compare the counters with `sums` ((project, resource) → what the rows consume); one line a difference."""
+    statement = select(QuotaUsage).where(QuotaUsage.in_use != 0)
+    counters = {(usage.project_id, usage.resource): usage.in_use for usage in tx.scalars(statement)}
+    return [
+        f"project {project}: {resource} counts {counters.get((project, resource), 0)}, "
+        f"the rows say {sums.get((project, resource), 0)}"
+        for project, resource in sorted({*counters, *(key for key, total in sums.items() if total)})
+        if counters.get((project, resource), 0) != sums.get((project, resource), 0)
+    ]
+
+
+def _insert(tx: Session, project_id: str, resource: str) -> None:
+    try:
+        tx.execute(insert(QuotaUsage).values(project_id=project_id, resource=resource, in_use=0))
+    except db_errors.DBDuplicateEntry as error:
+        # Another transaction was faster with the first use of all: ours begins anew and finds its row.
+        raise TryAgain from error
