@@ -1,0 +1,46 @@
+"""What the scheduler is asked: where may this resource go?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class Kind(Enum):
+    CREATE = "create"
+    EXTEND = "extend"
+    """`gb` is the growth, `current` the only pool that may take it."""
+    RETYPE = "retype"
+    """Stays on `current` where that passes; there it needs no room."""
+    MIGRATE = "migrate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementRequest:
+    """One resource that looks for a pool.
+
+    `zones` are the availability zones that will do (empty: any), `only` restricts to a host, a backend
+    ("host@backend") or a pool ("host@backend#pool"), `attempted` holds pools that failed this request before.
+    `attributes` are the names that filter and goodness functions may read besides the pool's: for a volume
+    {"volume": {"size": 1, ...}, "qos": {...}}; `extra_specs` they read as `extra`.
+    """
+
+    id: str
+    gb: int
+    project_id: str = ""
+    kind: Kind = Kind.CREATE
+    zones: frozenset[str] = frozenset()
+    extra_specs: Mapping[str, str | None] = field(default_factory=dict)
+    hints: Mapping[str, Any] = field(default_factory=dict)
+    attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    attempted: frozenset[str] = frozenset()
+    only: str | None = None
+    current: str | None = None
+    in_use: bool = False
+    thick: bool = False
+
+    def growth_on(self, host: str) -> int:
+        """GiB that the resource would add to the pool `host`."""
+        return 0 if self.kind is Kind.RETYPE and host == self.current else self.gb
