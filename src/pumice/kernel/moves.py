@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, UpdateBase, and_, delete, select, update
 from sqlalchemy.orm import Session
 
-from pumice.kernel.db.base import Identified, Moving, utcnow
+from pumice.kernel.db.base import Moving, utcnow
 from pumice.kernel.db.engine import changed
 from pumice.kernel.errors import ApiError, BadRequest, NotFound
 
@@ -53,13 +53,7 @@ class Guard:
     error: type[ApiError] = BadRequest
 
 
-class MovingRow(Identified, Moving):
-    """The columns that moves need; for annotations only."""
-
-    __label__: str
-
-
-R = TypeVar("R", bound=MovingRow)
+R = TypeVar("R", bound=Moving)
 
 
 class Superseded(Exception):

@@ -56,7 +56,7 @@ class Owned(Identified):
         return cls.project_id == project_id
 
 
-class Moving:
+class Moving(Owned):
     """A resource with statuses that moves change (`kernel.moves`).
 
     `operation_id` names the operation that owns the row while it moves; `version` grows with every change, so

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from pumice.kernel import messages, moves, notify
 from pumice.kernel.auth.context import RequestContext
 from pumice.kernel.bus import Bus
-from pumice.kernel.db.base import new_id, utcnow
+from pumice.kernel.db.base import Moving, new_id, utcnow
 from pumice.kernel.db.engine import Database, after_commit, changed
 from pumice.kernel.moves import Guard, Superseded
 from pumice.kernel.operations.kinds import Done, Failure, Kind, Next, Outcome, Wait
@@ -28,7 +28,7 @@ LOG = logging.getLogger(__name__)
 FINISHED = "operations.finished"
 """Topic on the bus: {"id": …} of each operation that has ended, for those who wait for it."""
 
-R = TypeVar("R", bound=moves.MovingRow)
+R = TypeVar("R", bound=Moving)
 
 
 class LeaseLost(Exception):

@@ -1,0 +1,63 @@
+"""The table of volumes."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, ClassVar
+
+from sqlalchemy import String
+from sqlalchemy.orm import Mapped, mapped_column
+
+from pumice.kernel.db.base import Base, Moving
+
+
+class Volume(Moving, Base):
+    """`size` is in GiB. `host` is "host@backend#pool" once placed; `meta`, `admin_meta` and `image_meta` hold the
+    user's metadata, the admin-held keys (readonly, attached_mode) and the image's properties.
+
+    `attach_status` and, between reserve and detach, `status` follow from the rows of attachments
+    (`block.attachments.derive`).
+    """
+
+    __tablename__ = "volumes"
+    __label__: ClassVar[str] = "Volume"
+
+    size: Mapped[int]
+    name: Mapped[str | None]
+    description: Mapped[str | None]
+    availability_zone: Mapped[str | None]
+    volume_type_id: Mapped[str | None] = mapped_column(String(36), index=True)
+    snapshot_id: Mapped[str | None] = mapped_column(String(36))
+    source_volid: Mapped[str | None] = mapped_column(String(36))
+    host: Mapped[str | None] = mapped_column(index=True)
+    cluster_name: Mapped[str | None]
+    service_uuid: Mapped[str | None] = mapped_column(String(36))
+    attach_status: Mapped[str] = mapped_column(String(32), default="detached")
+    migration_status: Mapped[str | None] = mapped_column(String(64))
+    replication_status: Mapped[str] = mapped_column(String(32), default="disabled")
+    bootable: Mapped[bool] = mapped_column(default=False)
+    multiattach: Mapped[bool] = mapped_column(default=False)
+    consumes_quota: Mapped[bool] = mapped_column(default=True)
+    shared_targets: Mapped[bool | None] = mapped_column(default=False)
+    provider_id: Mapped[str | None]
+    encryption_key_id: Mapped[str | None] = mapped_column(String(36))
+    group_id: Mapped[str | None] = mapped_column(String(36))
+    consistencygroup_id: Mapped[str | None] = mapped_column(String(36))
+    launched_at: Mapped[datetime.datetime | None]
+    meta: Mapped[dict[str, str]] = mapped_column("metadata", default=dict)
+    admin_meta: Mapped[dict[str, str]] = mapped_column(default=dict)
+    image_meta: Mapped[dict[str, Any] | None]
+
+    @property
+    def encrypted(self) -> bool:
+        return self.encryption_key_id is not None
+
+    @property
+    def pool(self) -> str:
+        """The pool's part of `host`."""
+        return (self.host or "").partition("#")[2]
+
+    @property
+    def backend(self) -> str:
+        """`host@backend`, the name of the queue of its worker."""
+        return (self.host or "").partition("#")[0]
