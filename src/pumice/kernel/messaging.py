@@ -1,0 +1,175 @@
+"""The bus over oslo.messaging, for services of several processes."""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from oslo_config import cfg
+
+from pumice.kernel.bus import OUTBOX, Payload, deliver
+from pumice.kernel.oslo import messaging_conf, oslo_messaging
+
+LOG = logging.getLogger(__name__)
+
+EXCHANGE = "pumice"
+STOP_SECONDS = 5
+RETRY_SECONDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Mail:
+    topic: str
+    fanout: bool
+    message: Any
+
+
+class _Endpoint:
+    """What oslo.messaging calls for a message; its one method is the name in every cast."""
+
+    def __init__(self, callback: Callable[[Any], None]) -> None:
+        self._callback = callback
+
+    def receive(self, _context: dict[str, Any], message: Any) -> None:
+        deliver(self._callback, message)
+
+
+class _Listener:
+    """One server on one topic. Starting it waits for the broker, so that happens in a thread of its own."""
+
+    def __init__(self, transport: Any, topic: str, callback: Callable[[Any], None]) -> None:
+        # A name of its own: two servers of one name share a queue, and one of them misses every fanout.
+        name = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
+        self._transport = transport
+        self._target = oslo_messaging.Target(exchange=EXCHANGE, topic=topic, server=name)
+        self._endpoint = _Endpoint(callback)
+        self._lock = threading.Lock()
+        self._server: Any = None
+        self._stopped = threading.Event()
+        threading.Thread(target=self._start, name=f"bus-{topic}", daemon=True).start()
+
+    def _start(self) -> None:
+        while not self._stopped.is_set():
+            server = oslo_messaging.get_rpc_server(self._transport, self._target, [self._endpoint])
+            try:
+                server.start()
+            except oslo_messaging.MessagingException:
+                LOG.warning("cannot listen on %s yet", self._target.topic, exc_info=True)
+                self._stopped.wait(RETRY_SECONDS)
+                continue
+            with self._lock:
+                self._server = server
+                stopped = self._stopped.is_set()
+            if stopped:
+                server.stop()
+            return
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped.set()
+            server = self._server
+        if server is not None:
+            server.stop()
+
+    def wait(self) -> None:
+        """Let callbacks that run come to their end, after `stop`."""
+        if self._server is None:
+            return
+        try:
+            self._server.wait(timeout=STOP_SECONDS)
+        except oslo_messaging.server.TaskTimeout:
+            LOG.warning("a callback of %s is still running", self._target.topic)
+
+
+class MessagingBus:
+    """Doorbells are casts to a topic, of which the broker gives each to one listener; the rest is fanout.
+
+    A cast to a topic that nobody declared yet is lost without an error, one more reason why this is only a
+    doorbell. Sending is done by one thread from a bounded outbox: while the broker is away the outbox fills up
+    and what does not fit is dropped.
+
+    :param conf: the service's; `transport_url` and the files with `[oslo_messaging_rabbit]`
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, namespace: str) -> None:
+        self.dropped = 0
+        self._namespace = namespace
+        self._transport = oslo_messaging.get_rpc_transport(messaging_conf(conf), url=conf.transport_url)
+        self._outbox: queue.Queue[_Mail | None] = queue.Queue(OUTBOX)
+        self._closed = False
+        self._lock = threading.Lock()
+        self._listeners: set[_Listener] = set()
+        self._sender = threading.Thread(target=self._send_all, name="bus-sender", daemon=True)
+        self._sender.start()
+
+    def ring(self, queue: str, operation_id: str) -> None:
+        self._post(_Mail(self._topic("queue", queue), fanout=False, message=operation_id))
+
+    def publish(self, topic: str, payload: Payload) -> None:
+        self._post(_Mail(self._topic("topic", topic), fanout=True, message=payload))
+
+    def listen(self, queue: str, callback: Callable[[str], None]) -> Callable[[], None]:
+        return self._listen(self._topic("queue", queue), callback)
+
+    def subscribe(self, topic: str, callback: Callable[[Payload], None]) -> Callable[[], None]:
+        return self._listen(self._topic("topic", topic), callback)
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            listeners, self._listeners = self._listeners, set()
+        for listener in listeners:
+            listener.stop()
+        for listener in listeners:
+            listener.wait()
+        try:
+            self._outbox.put_nowait(None)
+        except queue.Full:
+            LOG.debug("closing with a full outbox")
+        # The sender may hang in a connection attempt; it is a daemon and ends with the process then.
+        self._sender.join(STOP_SECONDS)
+        self._transport.cleanup()
+
+    def _topic(self, kind: str, name: str) -> str:
+        return f"{EXCHANGE}.{self._namespace}.{kind}.{name}"
+
+    def _listen(self, topic: str, callback: Callable[[Any], None]) -> Callable[[], None]:
+        listener = _Listener(self._transport, topic, callback)
+        with self._lock:
+            self._listeners.add(listener)
+
+        def end() -> None:
+            with self._lock:
+                self._listeners.discard(listener)
+            listener.stop()
+
+        return end
+
+    def _post(self, mail: _Mail) -> None:
+        if self._closed:
+            return
+        try:
+            self._outbox.put_nowait(mail)
+        except queue.Full:
+            self.dropped += 1
+
+    def _send_all(self) -> None:
+        client = oslo_messaging.get_rpc_client(self._transport, oslo_messaging.Target(exchange=EXCHANGE), retry=0)
+        failing = False
+        while (mail := self._outbox.get()) is not None and not self._closed:
+            try:
+                client.prepare(topic=mail.topic, fanout=mail.fanout).cast({}, "receive", message=mail.message)
+                failing = False
+            except Exception as error:
+                self.dropped += 1
+                # Once an outage, not once a message.
+                LOG.log(
+                    logging.DEBUG if failing else logging.WARNING, "the broker takes nothing: %s", error, exc_info=True
+                )
+                failing = True
