@@ -1,0 +1,31 @@
+# make up     install what is missing and run Pumice in the foreground
+# make test   install what is missing and run all checks and tests
+# make lock   write requirements.lock anew from pyproject.toml
+
+SHELL := /bin/sh
+BIN := .venv/bin
+# Tests mount file systems and make network namespaces: a user runs them through sudo, which leaves no files here.
+AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env PYTHONDONTWRITEBYTECODE=1)
+
+.PHONY: up test check lock install install-dev
+
+up: install
+	exec $(BIN)/pumice up $(ARGS)
+
+test: check
+	$(AS_ROOT) $(BIN)/pytest -p no:cacheprovider $(ARGS)
+
+check: install-dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+install:
+	@scripts/install up
+
+install-dev:
+	@scripts/install dev
+
+lock:
+	scripts/lock
