@@ -1,0 +1,132 @@
+"""The Block Storage service's options. Names and meanings are cinder.conf's."""
+
+from __future__ import annotations
+
+from oslo_config import cfg, types
+
+from pumice.kernel.options import ServiceOptions, identity_options
+
+
+def _quota(name: str, default: int, what: str) -> cfg.Opt:
+    return cfg.IntOpt(name, default=default, min=-1, help=f"{what} of a project by default; -1 = no limit.")
+
+
+API = [
+    cfg.HostAddressOpt("osapi_volume_listen", default="127.0.0.1", help="Address that the API listens on."),
+    cfg.PortOpt("osapi_volume_listen_port", default=8776, help="Port that the API listens on."),
+    cfg.IntOpt("osapi_volume_workers", min=1, help="API processes. Without it, one for each processor."),
+]
+
+VOLUMES = [
+    cfg.ListOpt(
+        "enabled_backends",
+        default=[],
+        help="Sections that describe the backends of this machine's volume worker.",
+    ),
+    cfg.StrOpt("default_volume_type", default="__DEFAULT__", help="Type of volumes that are created without one."),
+    cfg.StrOpt("default_group_type", help="Type of groups that are created without one."),
+    cfg.StrOpt("storage_availability_zone", default="nova", help="Availability zone of this machine's services."),
+    cfg.StrOpt(
+        "default_availability_zone",
+        help="Zone of volumes that are created without one. Without it, storage_availability_zone.",
+    ),
+    cfg.BoolOpt(
+        "allow_availability_zone_fallback",
+        default=False,
+        help="Whether a volume for an unknown zone is created in the default zone instead of being refused.",
+    ),
+    cfg.BoolOpt("cloned_volume_same_az", default=True, help="Whether a copy of a volume stays in the volume's zone."),
+    cfg.BoolOpt(
+        "snapshot_same_host", default=True, help="Whether a volume from a snapshot is made on the snapshot's backend."
+    ),
+    cfg.IntOpt("az_cache_duration", default=3600, min=0, help="Seconds that the list of zones may be kept."),
+    cfg.BoolOpt("no_snapshot_gb_quota", default=False, help="Whether snapshots do not count in gigabytes quotas."),
+    cfg.BoolOpt("enable_force_upload", default=False, help="Whether a volume in use may be uploaded as an image."),
+    cfg.BoolOpt("allow_compression_on_image_upload", default=False, help="Whether images of volumes are compressed."),
+    cfg.StrOpt("compression_format", default="gzip", choices=["gzip"], help="How images of volumes are compressed."),
+    cfg.IntOpt("volume_transfer_salt_length", default=8, min=8, max=255, help="Characters of a transfer's salt."),
+    cfg.IntOpt("volume_transfer_key_length", default=16, min=16, max=255, help="Characters of a transfer's key."),
+    cfg.BoolOpt(
+        "backup_use_same_host", default=False, help="Whether backups run on the machine that holds the volume."
+    ),
+]
+
+QUOTAS = [
+    _quota("quota_volumes", 10, "Volumes"),
+    _quota("quota_snapshots", 10, "Snapshots"),
+    _quota("quota_gigabytes", 1000, "GiB in volumes and snapshots"),
+    _quota("quota_backups", 10, "Backups"),
+    _quota("quota_backup_gigabytes", 1000, "GiB in backups"),
+    _quota("quota_groups", 10, "Groups"),
+    _quota("per_volume_size_limit", -1, "GiB in one volume"),
+    cfg.IntOpt(
+        "reservation_expire",
+        default=86400,
+        deprecated_for_removal=True,
+        deprecated_reason="Quotas are charged in the transaction that makes the change; nothing is reserved.",
+        help="Has no effect.",
+    ),
+]
+
+SCHEDULER = [
+    cfg.ListOpt(
+        "scheduler_default_filters",
+        default=["AvailabilityZoneFilter", "CapacityFilter", "CapabilitiesFilter"],
+        help="Filters that a pool must pass, in this order.",
+    ),
+    cfg.ListOpt(
+        "scheduler_default_weighers",
+        default=["FreeRatioWeigher"],
+        help="Weighers that rank the pools which passed. FreeRatioWeigher spreads volumes over pools of unlike size, "
+        "CapacityWeigher fills the largest first.",
+    ),
+    cfg.StrOpt(
+        "scheduler_weight_handler",
+        default="OrderedHostHandler",
+        choices=["OrderedHostHandler", "StochasticHostHandler"],
+        help="How one of the ranked pools is chosen: the best, or at random by weight.",
+    ),
+    cfg.IntOpt("scheduler_max_attempts", default=3, min=1, help="Backends that are tried for one request."),
+    cfg.FloatOpt("free_ratio_weight_multiplier", default=1.0, help="Weight of the free share of a pool's capacity."),
+    cfg.FloatOpt("capacity_weight_multiplier", default=1.0, help="Weight of free capacity; negative: fill up."),
+    cfg.FloatOpt(
+        "allocated_capacity_weight_multiplier", default=-1.0, help="Weight of allocated capacity; negative: spread."
+    ),
+    cfg.FloatOpt("volume_number_multiplier", default=-1.0, help="Weight of a pool's volumes; negative: spread."),
+]
+
+NOVA = [
+    cfg.StrOpt("region_name", help="Region of the compute service."),
+    cfg.StrOpt(
+        "interface", default="public", choices=["public", "internal", "admin"], help="Its endpoint that is called."
+    ),
+    *identity_options(),
+]
+
+BACKEND = [
+    cfg.StrOpt("volume_driver", help="The backend's driver: a name, or the path of its class."),
+    cfg.StrOpt("volume_backend_name", help="Name that volume types ask for. Without it, the section's name."),
+    cfg.HostAddressOpt("backend_host", help="Takes the place of [DEFAULT] host for this backend."),
+    cfg.StrOpt("backend_availability_zone", help="Takes the place of [DEFAULT] storage_availability_zone."),
+    cfg.IntOpt(
+        "reserved_percentage", default=0, min=0, max=100, help="Percent of the total capacity that is kept free."
+    ),
+    cfg.Opt(
+        "max_over_subscription_ratio",
+        type=types.String(regex=r"^(auto|\d+(\.\d+)?)$"),
+        default="20.0",
+        help="How many times its capacity a thin pool may promise, or `auto`.",
+    ),
+    cfg.StrOpt("filter_function", help="Expression that must be true for the pool to be chosen (DriverFilter)."),
+    cfg.StrOpt("goodness_function", help="Expression between 0 and 100 that ranks the pool (GoodnessWeigher)."),
+]
+
+
+SERVICE = ServiceOptions(
+    name="block",
+    groups={"DEFAULT": [*API, *VOLUMES, *QUOTAS, *SCHEDULER], "nova": NOVA},
+    backends="enabled_backends",
+    driver="volume_driver",
+    namespace="pumice.block.drivers",
+    backend_options=BACKEND,
+)

@@ -1,0 +1,257 @@
+"""Reading a service's configuration: every value checked at the start, every complaint names the option.
+
+Each call of `load` gives a ConfigOpts of its own; the process-wide `cfg.CONF` is never used.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from keystoneauth1 import exceptions, loading
+from oslo_config import cfg
+
+from pumice.kernel.options import GROUPS, ServiceOptions, library_groups
+
+LOG = logging.getLogger(__name__)
+
+DEFAULT = "DEFAULT"
+SHARED = "backend_defaults"
+
+# Sections of oslo.messaging, which registers them itself when it is used, and what it has in [DEFAULT].
+_MESSAGING = "oslo_messaging_"
+_MESSAGING_DEFAULTS = frozenset({"executor_thread_pool_size", "control_exchange", "rpc_ping_enabled"})
+
+
+class ConfigError(Exception):
+    """The configuration is wrong. The message is one line with section, option, value and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """One enabled backend. `options` holds the values of its section."""
+
+    name: str
+    driver: type
+    options: Any
+
+
+def load(
+    service: str,
+    files: Sequence[Path | str] = (),
+    overrides: Mapping[str, Mapping[str, Any]] | None = None,
+) -> cfg.ConfigOpts:
+    """The configuration of `service` ("block") from `files`; a later file overrides an earlier one.
+
+    :param overrides: section -> option -> value, which win over the files and may name backends of their own
+    :raises ConfigError: a file cannot be read, a value is refused, a backend's section or driver is missing
+    """
+    return _Loading(options_of(service), files, overrides or {}).run()
+
+
+def options_of(service: str) -> ServiceOptions:
+    described: ServiceOptions = import_module(f"pumice.{service}.options").SERVICE
+    return described
+
+
+def catalog(service: ServiceOptions, plugins: Mapping[str, str] | None = None) -> dict[str, list[cfg.Opt]]:
+    """Section -> every option that may stand in it; sections of backends, which have free names, are left out.
+
+    :param plugins: section -> its `auth_type` where that is not `password`
+    :raises ConfigError: an `auth_type` is not known
+    """
+    groups = {group: list(options) for group, options in GROUPS.items()}
+    for more in (service.groups, library_groups()):
+        for group, options in more.items():
+            groups.setdefault(group, []).extend(options)
+    for group, options in groups.items():
+        if any(option.dest == "auth_type" for option in options):
+            plugin = (plugins or {}).get(group, "password")
+            try:
+                options.extend(loading.get_auth_plugin_conf_options(plugin))
+            except exceptions.NoMatchingPlugin as error:
+                allowed = ", ".join(sorted(loading.get_available_plugin_names()))
+                raise ConfigError(_refused(group, "auth_type", plugin, f"it may be {allowed}")) from error
+    return groups
+
+
+def drivers(service: ServiceOptions) -> dict[str, str]:
+    """Name -> path of the class, of the installed drivers."""
+    return {entry.name: entry.value for entry in entry_points(group=service.namespace)}
+
+
+def driver_class(service: ServiceOptions, value: str) -> type:
+    """The class that a driver's name or path stands for.
+
+    :raises LookupError: there is no such driver
+    """
+    path = drivers(service).get(value, value)
+    module, _, name = path.partition(":") if ":" in path else path.rpartition(".")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise LookupError(str(error)) from error
+    if not isinstance(found, type):
+        raise LookupError(f"{path} is not a class")
+    return found
+
+
+def driver_options(driver: type) -> list[cfg.Opt]:
+    """What a driver reads from its section: `OPTIONS` of the class, or of its module."""
+    own = getattr(driver, "OPTIONS", None) or getattr(import_module(driver.__module__), "OPTIONS", None)
+    return list(own or ())
+
+
+def backends(conf: cfg.ConfigOpts, service: str) -> list[Backend]:
+    """The enabled backends in the order of the configuration."""
+    described = options_of(service)
+    return [
+        Backend(name, driver_class(described, conf[name][described.driver]), conf[name])
+        for name in conf[described.backends]
+    ]
+
+
+class _Loading:
+    """One run of `load`.
+
+    `given` is what the files say, word for word; `known` every option that has been registered, by section.
+    """
+
+    def __init__(
+        self, service: ServiceOptions, files: Sequence[Path | str], overrides: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        self.service = service
+        self.files = files
+        self.overrides = overrides
+        self.conf = cfg.ConfigOpts()
+        self.given: dict[str, dict[str, list[str]]] = {}
+        self.known: dict[str, list[cfg.Opt]] = {}
+
+    def run(self) -> cfg.ConfigOpts:
+        conf = self.conf
+        self.read()
+        # Before any option is registered: some of keystoneauth's are marked as required in sections that need not be.
+        conf(args=[], project="pumice", default_config_files=list(map(str, self.files)), default_config_dirs=[])
+        plugins = {group: said for group in {*self.given, *self.overrides} if (said := self.said(group, "auth_type"))}
+        for group, options in catalog(self.service, plugins).items():
+            self.register(group, options)
+        conf.set_default("connection", f"sqlite:///$state_path/{self.service.name}.sqlite", group="database")
+        for group in list(self.known):
+            self.settle(group)
+        for name in conf[self.service.backends]:
+            self.register_backend(name)
+            self.settle(name)
+        self.check_sections()
+        if conf.service_down_time <= conf.report_interval:
+            limit = f"it must be greater than report_interval, which is {conf.report_interval}"
+            raise ConfigError(_refused(DEFAULT, "service_down_time", conf.service_down_time, limit))
+        return conf
+
+    def read(self) -> None:
+        for file in self.files:
+            if not Path(file).is_file():
+                raise ConfigError(f"{file}: there is no such file")
+            try:
+                cfg.ConfigParser(str(file), self.given).parse()
+            except (cfg.Error, OSError, ValueError) as error:
+                raise ConfigError(f"{file} cannot be read: {_one_line(error)}") from error
+
+    def said(self, group: str, option: str) -> Any:
+        """The value that an override or the last file gives; None where neither does."""
+        if option in self.overrides.get(group, {}):
+            return self.overrides[group][option]
+        values = self.given.get(group, {}).get(option)
+        return values[-1] if values else None
+
+    def register(self, group: str, options: Sequence[cfg.Opt]) -> None:
+        self.conf.register_opts(options, group=None if group == DEFAULT else group)
+        self.known.setdefault(group, []).extend(options)
+
+    def register_backend(self, name: str) -> None:
+        where, key = f"[{DEFAULT}] {self.service.backends} = {name}", self.service.driver
+        if name in self.known or name == SHARED:
+            raise ConfigError(f"{where} is refused: the name is taken, or listed twice")
+        if name not in self.given and name not in self.overrides:
+            raise ConfigError(f"{where} is refused: there is no section [{name}]")
+        value = self.said(name, key) or self.said(SHARED, key) or ""
+        try:
+            driver = driver_class(self.service, str(value))
+        except LookupError as error:
+            allowed = f"it may be {', '.join(sorted(drivers(self.service)))} or the path of a class"
+            raise ConfigError(_refused(name, key, value, f"{allowed} ({error})")) from error
+        own = driver_options(driver)
+        taken = {option.dest for option in own}
+        options = [*own, *(option for option in self.service.backend_options if option.dest not in taken)]
+        self.register(name, options)
+        for option in options:
+            self.share(name, option)
+
+    def share(self, name: str, option: cfg.Opt) -> None:
+        """Make what [backend_defaults] says of an option the default of the backend's section."""
+        value = self.said(SHARED, option.dest)
+        if value is None:
+            return
+        try:
+            self.conf.set_default(option.dest, option.type(value), group=name)
+        except ValueError as error:
+            raise ConfigError(_refused(SHARED, option.dest, value, _one_line(error), option)) from error
+
+    def settle(self, group: str) -> None:
+        """Apply the section's overrides, and read every option once: oslo.config looks at values only when asked."""
+        conf, known = self.conf, {option.dest: option for option in self.known[group]}
+        for name, value in self.overrides.get(group, {}).items():
+            if name not in known:
+                raise ConfigError(f"[{group}] {name} = {value}: there is no such option")
+            try:
+                conf.set_override(name, value, group=None if group == DEFAULT else group)
+            except ValueError as error:
+                raise ConfigError(_refused(group, name, value, _one_line(error), known[name])) from error
+        section = conf if group == DEFAULT else conf[group]
+        for name, option in known.items():
+            try:
+                section[name]
+            except (cfg.Error, ValueError) as error:
+                value = next((said for known_as in _names(option) if (said := self.said(group, known_as))), "")
+                raise ConfigError(_refused(group, name, value, _one_line(error), option)) from error
+
+    def check_sections(self) -> None:
+        """Refuse overrides of sections that do not exist; warn once of everything unknown in the files."""
+        for group in self.overrides:
+            if group not in self.known and group != SHARED:
+                raise ConfigError(
+                    f"there is no section [{group}]; enabled backends are listed in {self.service.backends}"
+                )
+        if unknown := list(self.unknown()):
+            LOG.warning("Options that are not known and have no effect: %s", ", ".join(unknown))
+
+    def unknown(self) -> Iterator[str]:
+        for group, values in self.given.items():
+            if group == SHARED or group.startswith(_MESSAGING):
+                continue
+            if group not in self.known:
+                yield f"section [{group}]"
+                continue
+            names = {name for option in self.known[group] for name in _names(option)}
+            names |= _MESSAGING_DEFAULTS if group == DEFAULT else set()
+            yield from (f"[{group}] {name}" for name in values if name not in names)
+
+
+def _names(option: cfg.Opt) -> set[str]:
+    """Every name by which a file may give the option, old ones included."""
+    return {option.name, option.dest, *(old.name for old in option.deprecated_opts if old.name)}
+
+
+def _refused(group: str, name: str, value: Any, why: str, option: cfg.Opt | None = None) -> str:
+    shown = "***" if option is not None and option.secret else value
+    return f"[{group}] {name} = {shown} is refused: {why}"
+
+
+def _one_line(error: Exception) -> str:
+    """oslo.config's texts, without where in its own structures a value came from."""
+    text = " ".join(str(error).split())
+    return text.partition(" is not valid: ")[2] or text

@@ -1,0 +1,181 @@
+"""The options that every service has, and the form in which a service names its own.
+
+Names are those of cinder.conf and manila.conf where the meaning is the same.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+from keystoneauth1 import loading
+from oslo_config import cfg
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceOptions:
+    """What a service adds to the kernel's options: `pumice.<service>.options.SERVICE`.
+
+    :param groups: section -> options
+    :param backends: the option in [DEFAULT] that lists the sections of enabled backends
+    :param driver: the option of such a section that names the driver
+    :param namespace: entry points of drivers
+    :param backend_options: options of each such section beside the driver's own `OPTIONS`
+    """
+
+    name: str
+    groups: Mapping[str, Sequence[cfg.Opt]]
+    backends: str
+    driver: str
+    namespace: str
+    backend_options: Sequence[cfg.Opt]
+
+
+GENERAL = [
+    cfg.StrOpt(
+        "state_path",
+        default="/var/lib/pumice",
+        help="Directory for what a service keeps on its machine: locks, the SQLite database, volumes of the file "
+        "backend.",
+    ),
+    cfg.HostAddressOpt(
+        "host",
+        default=socket.gethostname(),
+        sample_default="<this machine's name>",
+        help="Name under which this worker's services and backends are known. Two workers never share one.",
+    ),
+    cfg.StrOpt(
+        "cluster",
+        help="Name of the cluster that this worker belongs to. All workers of a cluster serve the same backends.",
+    ),
+    cfg.StrOpt(
+        "transport_url",
+        default="",
+        secret=True,
+        help="Message bus, for example rabbit://user:password@host:5672/. Empty: everything runs in one process.",
+    ),
+    cfg.IntOpt("report_interval", default=10, min=1, help="Seconds between two reports of a service that it is alive."),
+    cfg.IntOpt(
+        "service_down_time", default=60, min=2, help="Seconds without a report after which a service counts as down."
+    ),
+    cfg.IntOpt(
+        "rpc_response_timeout",
+        default=60,
+        min=1,
+        help="Seconds that the API waits for calls that must be answered at once, such as connection information.",
+    ),
+    cfg.StrOpt("auth_strategy", default="keystone", choices=["keystone"], help="How callers prove who they are."),
+    cfg.IntOpt("osapi_max_limit", default=1000, min=1, help="Largest number of items that one page of a list holds."),
+    cfg.URIOpt(
+        "public_endpoint",
+        schemes=["http", "https"],
+        help="URL that clients reach the API by, used in links. Without it, links follow the request.",
+    ),
+    cfg.StrOpt(
+        "project_id_regex",
+        default=r"[0-9a-f\-]+",
+        help="What a project id looks like in the path, as a regular expression.",
+    ),
+    cfg.StrOpt(
+        "resource_query_filters_file",
+        help="JSON file: resource -> list of filters that its lists allow. Without it, the built-in lists count.",
+    ),
+    cfg.IntOpt("message_ttl", default=2592000, min=1, help="Seconds that a user message lives."),
+    cfg.IntOpt("message_reap_interval", default=86400, min=1, help="Seconds between two removals of expired messages."),
+    cfg.BoolOpt(
+        "use_default_quota_class",
+        default=True,
+        help="Whether the quota class `default`, where it is set, replaces the configured quotas.",
+    ),
+]
+
+API = [
+    cfg.IntOpt("threads", default=16, min=1, help="Requests that one API process serves at a time."),
+]
+
+OPERATIONS = [
+    cfg.IntOpt("threads", default=8, min=1, help="Operations that a worker carries out at a time, for each backend."),
+    cfg.IntOpt(
+        "reserved_threads",
+        default=2,
+        min=1,
+        help="Threads kept for operations that a caller waits for (connection information); long ones never take them.",
+    ),
+    cfg.FloatOpt(
+        "lease",
+        default=15.0,
+        min=0.2,
+        help="Seconds without a beat after which an operation's worker counts as lost and another one takes over. "
+        "A worker beats three times in it.",
+    ),
+    cfg.FloatOpt(
+        "sweep_interval",
+        default=5.0,
+        min=0.05,
+        help="Seconds between two looks for operations whose doorbell was lost. It bounds what a lost message costs.",
+    ),
+    cfg.IntOpt(
+        "deadline",
+        default=86400,
+        min=1,
+        help="Seconds after which an operation that has not ended fails, unless its kind says else.",
+    ),
+    cfg.IntOpt("retention", default=604800, min=0, help="Seconds that ended operations stay readable."),
+]
+
+MIDDLEWARE = [
+    cfg.IntOpt("max_request_body_size", default=114688, min=1024, help="Largest request body in bytes."),
+]
+
+COORDINATION = [
+    cfg.StrOpt(
+        "backend_url",
+        default="file://$state_path/coordination",
+        secret=True,
+        help="Lock service of all workers, as tooz names it, for example etcd3+http://host:2379. A directory is enough "
+        "as long as all workers run on one machine.",
+    ),
+]
+
+SERVICE_USER = [
+    cfg.BoolOpt(
+        "send_service_user_token",
+        default=False,
+        help="Whether a service token goes with the user's token in calls to other services.",
+    ),
+]
+
+
+def identity_options() -> list[cfg.Opt]:
+    """Options of a section with credentials for Keystone. What its `auth_type` needs is added when it is read."""
+    return [*loading.get_auth_common_conf_options(), *loading.get_session_conf_options()]
+
+
+GROUPS: Mapping[str, Sequence[cfg.Opt]] = {
+    "DEFAULT": GENERAL,
+    "api": API,
+    "operations": OPERATIONS,
+    "oslo_middleware": MIDDLEWARE,
+    "coordination": COORDINATION,
+    "service_user": [*SERVICE_USER, *identity_options()],
+}
+
+# Libraries whose own options apply, by the module and function that list them.
+LIBRARIES = (
+    ("oslo_log._options", "list_opts"),
+    ("oslo_db.options", "list_opts"),
+    ("oslo_policy.opts", "list_opts"),
+    ("oslo_concurrency.opts", "list_opts"),
+    ("keystonemiddleware.auth_token", "list_opts"),
+)
+
+
+def library_groups() -> dict[str, list[cfg.Opt]]:
+    """Section -> options of the libraries below us."""
+    groups: dict[str, list[cfg.Opt]] = {}
+    for module, function in LIBRARIES:
+        for group, options in getattr(import_module(module), function)():
+            groups.setdefault(getattr(group, "name", group) or "DEFAULT", []).extend(options)
+    return groups
