@@ -5,6 +5,7 @@ twice, by the same worker or by its successor: *already there* and *already gone
 under a temporary name and renamed when whole, so that *already there* never means half a copy.
 
 What a backend can do is which of these protocols its class implements; `features` reads it from the class.
+A driver class is registered in the stevedore namespace `pumice.block.drivers` and is a `DriverClass`.
 Sizes are whole GiB unless a name says otherwise. All calls are synchronous and run in a worker's threads; a
 driver must allow calls for different volumes at the same time.
 """
@@ -13,7 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
+
+from oslo_config import cfg
 
 
 class BackendError(Exception):
@@ -174,3 +178,25 @@ class Clones(Protocol):
 class Reverts(Protocol):
     def revert_to_snapshot(self, volume: VolumeRef, snapshot: SnapshotRef) -> None:
         """Set the volume's data back to the snapshot's. The volume is not attached."""
+
+
+class DriverClass(Protocol):
+    """What stands behind an entry point: the options of a backend's section, and a constructor.
+
+    `section` is that section of a loaded ConfigOpts, with `options` registered in it; `name` names the backend
+    in logs and messages; `state_dir` exists and is the service's own. Constructing touches nothing: `start` does.
+    """
+
+    @property
+    def options(self) -> Sequence[cfg.Opt]: ...
+
+    def __call__(self, section: cfg.ConfigOpts.GroupAttr, *, name: str, state_dir: Path) -> Driver: ...
+
+
+OPTIONAL: Mapping[str, type] = {"snapshots": Snapshots, "clones": Clones, "reverts": Reverts}
+
+
+def features(driver: Driver | DriverClass) -> frozenset[str]:
+    """The names in `OPTIONAL` of the protocols that a driver, or its class, implements."""
+    cls = driver if isinstance(driver, type) else type(driver)
+    return frozenset(name for name, protocol in OPTIONAL.items() if issubclass(cls, protocol))

@@ -1,0 +1,229 @@
+"""Exports by tgtd: one target an export, with its own CHAP account and access list.
+
+tgtd keeps nothing on disk. An export is made again from the connection that `connect` returned; where tgtd does
+not run, nothing is exported, and `disconnect` has nothing to do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import random
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pumice.block.drivers.base import BackendError, Export
+from pumice.block.drivers.names import checked_address, checked_export_id, checked_initiator, checked_uuid
+from pumice.block.drivers.tgtd import Code, Mode, Op, Target, Tgtd, TgtdAbsent, TgtdError
+
+LUN = 1
+_UUID_LENGTH = 36
+# tgtd puts 28 bits of the number into a name of the unit that must be unique; low numbers are left to people.
+_TARGET_IDS = (2**16, 2**28 - 1)
+_BUSY_SECONDS = 10.0
+
+
+class TgtExports:
+    """The exports of one directory of volumes.
+
+    :param portal: address and port that initiators are told
+    :param lock_file: held while targets change, by all processes that share a tgtd
+    :param any_initiator: export to everyone who knows the password when the connector names nobody
+    """
+
+    def __init__(
+        self,
+        tgtd: Tgtd,
+        *,
+        directory: Path,
+        portal: tuple[str, int],
+        prefix: str,
+        lock_file: Path,
+        any_initiator: bool = False,
+    ) -> None:
+        self._tgtd = tgtd
+        self._directory = directory
+        host = f"[{portal[0]}]" if ":" in portal[0] else portal[0]
+        self._portal = f"{host}:{portal[1]}"
+        self._prefix = f"{prefix}volume-"
+        self._lock_file = lock_file
+        self._any_initiator = any_initiator
+
+    def connect(self, export: Export, path: Path) -> Mapping[str, Any]:
+        """Make the target of an export of the file at `path` and return its connection.
+
+        A target that stands as `export.connection` says stays as it is, sessions and all; any other of that
+        name is replaced: nobody has its password yet.
+
+        :raises TgtdAbsent: tgtd does not run
+        """
+        name, access = self._target_name(export), self._access(export)
+        connection = export.connection or self._new_connection(export, name)
+        user = connection["data"]["auth_username"]
+        with self._exclusive():
+            for _ in range(16):
+                tid = random.randint(*_TARGET_IDS)  # noqa: S311 - a number nobody needs to guess
+                try:
+                    self._tgtd.call(Mode.TARGET, Op.NEW, tid, parameters=f"targetname={name}")
+                except TgtdError as error:
+                    if error.code != Code.TARGET_EXISTS:
+                        raise
+                else:
+                    self._furnish(tid, export, path, connection["data"], access)
+                    return connection
+                found = self._find(name)  # None: it is the number that exists
+                if found and found.path == str(path) and user in found.accounts and access[1] in found.allowed:
+                    return connection
+                if found:
+                    self._remove(export, found)
+        raise BackendError(f"tgtd has no room for target {name}")
+
+    def disconnect(self, export: Export) -> None:
+        """End the sessions of an export and remove its target and accounts."""
+        with contextlib.suppress(TgtdAbsent), self._exclusive():
+            self._remove(export, self._find(self._target_name(export)))
+
+    def resize(self, volume_id: str, path: Path, size: int) -> None:
+        """Let all targets of a volume present its file's new size (in bytes).
+
+        tgtd reads a file's size only when it opens the unit, and commands that find no unit fail at once, in a
+        guest as I/O errors. So the connections go first: initiators log in again within a second or so and
+        repeat what had no answer, and see nothing but a pause.
+        """
+        with contextlib.suppress(TgtdAbsent), self._exclusive():
+            for target in self._targets_of(volume_id):
+                if target.path == str(path) and target.megabytes == round(size / 1e6):
+                    continue
+                self._remove_unit(target.tid)
+                self._add_unit(target.tid, volume_id, path, read_only=bool(target.read_only))
+
+    def remove_volume(self, volume_id: str) -> None:
+        """Remove whatever targets a volume still has."""
+        with contextlib.suppress(TgtdAbsent), self._exclusive():
+            for target in self._targets_of(volume_id):
+                self._tgtd.call(Mode.TARGET, Op.DELETE, target.tid, force=True)
+                for user in target.accounts:
+                    self._delete_account(user)
+
+    def is_exported(self, volume_id: str) -> bool:
+        with contextlib.suppress(TgtdAbsent):
+            return bool(self._targets_of(volume_id))
+        return False
+
+    def export_ids(self) -> frozenset[str]:
+        """The exports of this directory's volumes, and those without a unit, which a crash left half made."""
+        with contextlib.suppress(TgtdAbsent), self._exclusive():
+            return frozenset(
+                target.name[len(self._prefix) + _UUID_LENGTH + 1 :]
+                for target in self._tgtd.targets()
+                if target.name.startswith(self._prefix)
+                and (target.path is None or Path(target.path).parent == self._directory)
+            )
+        return frozenset()
+
+    @contextlib.contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        """Keep others from changing targets meanwhile.
+
+        A lock by flock belongs to the open file, so it stands between threads as well as between processes.
+        """
+        with self._lock_file.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _target_name(self, export: Export) -> str:
+        return f"{self._prefix}{checked_uuid(export.volume.id)}.{checked_export_id(export.id)}"
+
+    def _find(self, name: str) -> Target | None:
+        return next((target for target in self._tgtd.targets() if target.name == name), None)
+
+    def _targets_of(self, volume_id: str) -> list[Target]:
+        start = f"{self._prefix}{checked_uuid(volume_id)}."
+        return [target for target in self._tgtd.targets() if target.name.startswith(start)]
+
+    def _access(self, export: Export) -> tuple[str, str]:
+        """The parameter and value of the access rule for the export's connector."""
+        if export.connector.initiator:
+            return "initiator-name", checked_initiator(export.connector.initiator)
+        if export.connector.ip:
+            return "initiator-address", checked_address(export.connector.ip)
+        if self._any_initiator:
+            return "initiator-address", "ALL"
+        raise BackendError("the connector names neither an initiator nor an ip: one of them is needed")
+
+    def _new_connection(self, export: Export, name: str) -> Mapping[str, Any]:
+        data = {
+            "target_discovered": False,
+            "target_portal": self._portal,
+            "target_iqn": name,
+            "target_lun": LUN,
+            "volume_id": export.volume.id,
+            "auth_method": "CHAP",
+            # The first half finds the accounts of an export again, the second says which password it is.
+            "auth_username": _account_prefix(export) + secrets.token_hex(4),
+            "auth_password": secrets.token_hex(16),
+        }
+        return {"driver_volume_type": "iscsi", "data": data}
+
+    def _furnish(self, tid: int, export: Export, path: Path, data: Mapping[str, Any], access: tuple[str, str]) -> None:
+        """Give a new target its account, its unit and, last of all, the rule that lets the initiator in."""
+        user = data["auth_username"]
+        try:
+            self._delete_account(user)
+            self._tgtd.call(Mode.ACCOUNT, Op.NEW, parameters=f"user={user},password={data['auth_password']}")
+            self._tgtd.call(Mode.ACCOUNT, Op.BIND, tid, parameters=f"user={user}")
+            self._add_unit(tid, export.volume.id, path, read_only=export.read_only)
+            self._tgtd.call(Mode.TARGET, Op.BIND, tid, parameters="=".join(access))
+        except BackendError:
+            with contextlib.suppress(BackendError):
+                self._tgtd.call(Mode.TARGET, Op.DELETE, tid, force=True)
+                self._delete_account(user)
+            raise
+
+    def _add_unit(self, tid: int, volume_id: str, path: Path, *, read_only: bool) -> None:
+        self._tgtd.call(Mode.UNIT, Op.NEW, tid, LUN, parameters=f"path={path},bstype=rdwr")
+        serial = volume_id.replace("-", "")
+        # The ids make the same disk of a volume wherever and however often it is exported; without them they
+        # would follow the target's number, which differs each time.
+        parameters = (
+            f"vendor_id=PUMICE,product_id=VOLUME,scsi_sn={serial},scsi_id={serial},"
+            f"thin_provisioning=1,readonly={int(read_only)}"
+        )
+        self._tgtd.call(Mode.UNIT, Op.UPDATE, tid, LUN, parameters=f"targetOps {parameters},")
+
+    def _remove_unit(self, tid: int) -> None:
+        deadline = time.monotonic() + _BUSY_SECONDS
+        while True:
+            self._tgtd.drop_connections(tid)
+            try:
+                self._tgtd.call(Mode.UNIT, Op.DELETE, tid, LUN)
+            except TgtdError as error:
+                if error.code == Code.NO_UNIT:
+                    return
+                if error.code != Code.UNIT_ACTIVE or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.002)
+            else:
+                return
+
+    def _remove(self, export: Export, target: Target | None) -> None:
+        if target:
+            self._tgtd.call(Mode.TARGET, Op.DELETE, target.tid, force=True)
+        for user in self._tgtd.accounts():
+            if user.startswith(_account_prefix(export)):
+                self._delete_account(user)
+
+    def _delete_account(self, user: str) -> None:
+        try:
+            self._tgtd.call(Mode.ACCOUNT, Op.DELETE, parameters=f"user={user}")
+        except TgtdError as error:
+            if error.code != Code.NO_ACCOUNT:
+                raise
+
+
+def _account_prefix(export: Export) -> str:
+    return hashlib.sha256(export.id.encode()).hexdigest()[:16]
