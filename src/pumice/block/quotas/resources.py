@@ -1,0 +1,76 @@
+"""What quotas count, under which keys.
+
+Counters and limits of a volume type are kept by its id, so that a renamed type keeps them; the API shows them by
+its name (`gigabytes_<name>`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from oslo_config import cfg
+from sqlalchemy.orm import Session
+
+from pumice.block.types.model import VolumeType
+from pumice.kernel.errors import OverLimit
+from pumice.kernel.quotas import UNLIMITED, Quotas
+
+PER_VOLUME = "per_volume_gigabytes"
+"""A bound on the size of one volume: it has a limit, and nothing counts for it."""
+
+_OPTIONS = {
+    "volumes": "quota_volumes",
+    "snapshots": "quota_snapshots",
+    "gigabytes": "quota_gigabytes",
+    "backups": "quota_backups",
+    "backup_gigabytes": "quota_backup_gigabytes",
+    PER_VOLUME: "per_volume_size_limit",
+    "groups": "quota_groups",
+}
+_OF_TYPES = ("volumes", "gigabytes", "snapshots")
+
+
+def defaults(conf: cfg.ConfigOpts) -> Mapping[str, int]:
+    """The configured limits; those of types are without bound until the API sets them."""
+    return {resource: conf[option] for resource, option in _OPTIONS.items()}
+
+
+def volume_charge(size: int, type_id: str | None, sign: int = 1) -> dict[str, int]:
+    """What a volume of `size` GiB adds to its project's counters; -1 takes it away."""
+    return _with_type({"volumes": sign, "gigabytes": sign * size}, type_id)
+
+
+def growth_charge(gigabytes: int, type_id: str | None) -> dict[str, int]:
+    """What a volume that grows by some GiB (shrinks, where negative) adds."""
+    return _with_type({"gigabytes": gigabytes}, type_id)
+
+
+def snapshot_charge(size: int, type_id: str | None, sign: int = 1, *, gigabytes: bool = True) -> dict[str, int]:
+    """What a snapshot of a volume of `size` GiB adds; `gigabytes` is false with `no_snapshot_gb_quota`."""
+    counted = {"snapshots": sign, "gigabytes": sign * size} if gigabytes else {"snapshots": sign}
+    return _with_type(counted, type_id)
+
+
+def _with_type(charge: dict[str, int], type_id: str | None) -> dict[str, int]:
+    return charge | ({f"{resource}:{type_id}": delta for resource, delta in charge.items()} if type_id else {})
+
+
+def check_volume_size(tx: Session, quotas: Quotas, project_id: str, size: int) -> None:
+    """:raises OverLimit: one volume of the project may not be that large (GiB)"""
+    limit = quotas.limits(tx, project_id, [PER_VOLUME])[PER_VOLUME]
+    if limit != UNLIMITED and size > limit:
+        raise OverLimit(
+            f"The quota of {PER_VOLUME} is exceeded: a volume of {size} GiB is asked for, {limit} are allowed."
+        )
+
+
+def type_keys(type_id: str) -> list[str]:
+    """The keys of a type, to be forgotten with it."""
+    return [f"{resource}:{type_id}" for resource in _OF_TYPES]
+
+
+def keys(types: Iterable[VolumeType]) -> dict[str, str]:
+    """The API's name of each resource -> its key in the tables."""
+    of_types = {f"{resource}_{one.name}": f"{resource}:{one.id}" for one in types for resource in _OF_TYPES}
+    # A type's name cannot take the place of a resource: `volumes_x` is none.
+    return {resource: resource for resource in _OPTIONS} | of_types
