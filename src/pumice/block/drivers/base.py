@@ -200,3 +200,9 @@ def features(driver: Driver | DriverClass) -> frozenset[str]:
     """The names in `OPTIONAL` of the protocols that a driver, or its class, implements."""
     cls = driver if isinstance(driver, type) else type(driver)
     return frozenset(name for name, protocol in OPTIONAL.items() if issubclass(cls, protocol))
+
+
+@runtime_checkable
+class ComputeExtends(Protocol):
+    def extended_by_compute(self, volume: VolumeRef) -> bool:
+        """Whether an attached volume is extended by the compute service, which then reports the end (3.71)."""

@@ -145,8 +145,8 @@ class FileDriver:
 
     def inventory(self) -> Inventory:
         with self._errors("the inventory"):
-            volumes, strange_volumes = _ids(self._volumes, "volume-")
-            snapshots, strange_snapshots = _ids(self._snapshots, "snapshot-")
+            volumes, strange_volumes = _ids(self._volumes, "volume")
+            snapshots, strange_snapshots = _ids(self._snapshots, "snapshot")
         return Inventory(volumes, snapshots, self._exports.export_ids(), strange_volumes | strange_snapshots)
 
     def create_volume(self, volume: VolumeRef) -> None:
@@ -264,11 +264,12 @@ def _opened(path: Path, flags: int) -> Iterator[int]:
 
 
 def _ids(directory: Path, prefix: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The ids in the names of a directory's files, and the names that hold none."""
+    """The ids in the names `<prefix>-<id>` of a directory's files, and all other names."""
     ids, strange = set(), set()
     for path in directory.iterdir():
+        head, _, tail = path.name.partition("-")
         try:
-            ids.add(checked_uuid(path.name[len(prefix) :]))
+            ids.add(checked_uuid(tail if head == prefix else ""))
         except BackendError:
             strange.add(path.name)
     return frozenset(ids), frozenset(strange)
