@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import errno
+import multiprocessing
 import os
+import signal
 import subprocess
 import time
 import uuid
@@ -243,14 +245,17 @@ def test_what_a_crash_left_is_listed_and_removed_at_the_start(
     assert again.inventory().volumes == {origin.id}
 
 
+def write_and_die(directory: Path) -> None:
+    os.write(copying.unnamed_file(directory), b"x" * 1024**2)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def test_a_killed_copy_leaves_nothing(driver: FileDriver, home: Path) -> None:
     before = everything(home)
-    child = os.fork()
-    if not child:
-        file = copying.unnamed_file(home / "volumes")
-        os.write(file, b"x" * 1024**2)
-        os.kill(os.getpid(), 9)
-    os.waitpid(child, 0)
+    child = multiprocessing.get_context("spawn").Process(target=write_and_die, args=(home / "volumes",))
+    child.start()
+    child.join(30)
+    assert child.exitcode == -signal.SIGKILL
     assert everything(home) == before
     assert driver.inventory().leftovers == frozenset()
 
