@@ -141,6 +141,7 @@ class _Loading:
         for group, options in catalog(self.service, plugins).items():
             self.register(group, options)
         conf.set_default("connection", f"sqlite:///$state_path/{self.service.name}.sqlite", group="database")
+        conf.set_default("auth_type", "password", group="keystone_authtoken")
         for group in list(self.known):
             self.settle(group)
         for name in conf[self.service.backends]:
