@@ -112,6 +112,12 @@ class Keystone:
 
         :raises StandaloneError: it ended, or did not answer within `timeout` seconds
         """
+        self.launch()
+        self.wait(timeout)
+        return self
+
+    def launch(self) -> None:
+        """Start the child and return at once: it needs some seconds, in which the caller can do other things."""
         self.prepare()
         arguments = [str(self.directory), self.host, str(self.port)]
         environment = os.environ | {"OS_BOOTSTRAP_PASSWORD": self._password("admin")}
@@ -124,10 +130,12 @@ class Keystone:
                 env=environment,
                 start_new_session=True,
             )
-        self._await_answer(timeout)
-        return self
 
-    def _await_answer(self, timeout: float) -> None:
+    def wait(self, timeout: float = 60.0) -> None:
+        """Wait until the child answers.
+
+        :raises StandaloneError: it ended, or did not answer within `timeout` seconds
+        """
         deadline = time.monotonic() + timeout
         while self.alive:
             try:
@@ -139,6 +147,7 @@ class Keystone:
                 time.sleep(0.05)
             else:
                 return
+        self.stop()
         lines = (self.directory / "child.out").read_text(errors="replace").strip().splitlines()
         last = lines[-1] if lines else "it said nothing"
         raise StandaloneError(f"Keystone ended while starting: {last} (see {self.directory}/child.out)")
@@ -171,7 +180,11 @@ class Keystone:
     @property
     def admin(self) -> Login:
         """The cloud's administrator: user `admin` in project `admin`."""
-        return Login(self.auth_url, "admin", self._password("admin"), "admin")
+        return self.login("admin", "admin")
+
+    def login(self, username: str, project: str) -> Login:
+        """An account's login, also before `account` has made it."""
+        return Login(self.auth_url, username, self._password(username), project)
 
     def account(self, username: str, project: str, roles: Iterable[str]) -> Login:
         """Make the user, the project and the user's roles in it; the user's password is made once and kept."""

@@ -1,0 +1,79 @@
+"""clouds.yaml: how the `openstack` command and all that is made with openstacksdk find their clouds."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from .directory import write_private
+from .keystone import REGION, Login
+
+USER_FILE = Path("~/.config/openstack/clouds.yaml")
+
+
+def entry(login: Login) -> dict[str, Any]:
+    return {
+        "auth": login.auth(),
+        "region_name": REGION,
+        "interface": "public",
+        "identity_api_version": "3",
+        "volume_api_version": "3",
+    }
+
+
+def write(path: Path, clouds: Mapping[str, Mapping[str, Any]]) -> None:
+    """Make `path` (mode 0600) hold these clouds and no others."""
+    write_private(path, _dump({"clouds": dict(clouds)}))
+
+
+def merge(path: Path, clouds: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Put these clouds into the person's own file and leave all else in it, comments included, as it is.
+
+    :returns: False when the file is no clouds.yaml that can be read, and so was not touched
+    """
+    path = path.expanduser()
+    path = path.resolve() if path.is_symlink() else path
+    try:
+        document = _yaml().load(path.read_text()) if path.exists() else {}
+    except (YAMLError, OSError, UnicodeDecodeError):
+        return False
+    if document is None:
+        document = {}
+    if not isinstance(document, dict):
+        return False
+    known = document.setdefault("clouds", {})
+    if known is None:
+        known = document["clouds"] = {}
+    if not isinstance(known, dict):
+        return False
+    if all(known.get(name) == cloud for name, cloud in clouds.items()):
+        return True
+    known.update({name: dict(cloud) for name, cloud in clouds.items()})
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    mode = path.stat().st_mode & 0o700 if path.exists() else 0o600  # it holds passwords now
+    write_private(path, _dump(document), mode)
+    return True
+
+
+def points_elsewhere() -> bool:
+    """Whether this person's environment makes clients read another file than the usual one."""
+    return bool(os.environ.get("OS_CLIENT_CONFIG_FILE"))
+
+
+def _yaml() -> YAML:
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 4096
+    return yaml
+
+
+def _dump(document: Mapping[str, Any]) -> str:
+    text = io.StringIO()
+    _yaml().dump(document, text)
+    return text.getvalue()

@@ -1,0 +1,106 @@
+"""The command `pumice up`."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+
+import click
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+
+from pumice.kernel.config import ConfigError
+
+from .clouds import USER_FILE
+from .directory import default_data_directory
+from .errors import StandaloneError
+from .up import Settings, Standalone, block_service
+
+PORT = click.IntRange(1, 65535)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@click.command("up")
+@click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Where everything is kept.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address of this machine to listen on.")
+@click.option("--port", type=PORT, default=8776, show_default=True, help="Port of the Block Storage API.")
+@click.option("--keystone-port", type=PORT, default=5000, show_default=True, help="Port of Keystone.")
+@click.option("--iscsi-port", type=PORT, help="Port of iSCSI; else 3260 or the next free one.")
+@click.option("--storage-size", type=click.IntRange(1), metavar="GIB", help="Size of the storage; it can grow later.")
+@click.option("--cloud", default="pumice", show_default=True, help="Name in clouds.yaml.")
+@click.option("--user-clouds/--no-user-clouds", default=True, help=f"Whether to write to {USER_FILE} too.")
+def up(
+    *,
+    data_dir: Path | None,
+    host: str,
+    port: int,
+    keystone_port: int,
+    iscsi_port: int | None,
+    storage_size: int | None,
+    cloud: str,
+    user_clouds: bool,
+) -> None:
+    """Run Keystone, Block Storage and its storage on this machine until Ctrl-C."""
+    settings = Settings(
+        data_directory=data_dir or default_data_directory(),
+        host=host,
+        port=port,
+        keystone_port=keystone_port,
+        iscsi_port=iscsi_port,
+        storage_size=storage_size,
+        cloud=cloud,
+        user_clouds=USER_FILE if user_clouds else None,
+    )
+    for number in SIGNALS:
+        signal.signal(number, _end)
+    console = Console(highlight=False)
+    try:
+        with Standalone(settings, block_service) as running:
+            console.print(banner(running))
+            while True:
+                time.sleep(0.5)
+                running.mind()
+    except KeyboardInterrupt:
+        console.print("Stopped. All is kept.")
+    except (StandaloneError, ConfigError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    for number in SIGNALS:  # nothing interrupts the way down, which is short
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def banner(running: Standalone) -> Panel:
+    assert running.storage is not None
+    facts = Table.grid(padding=(0, 2))
+    for name, value in (
+        ("Block Storage", f"{running.url}/v3"),
+        ("Identity", running.keystone.auth_url),
+        ("iSCSI", f"{running.settings.host}:{running.target.port}"),
+        ("Storage", f"{running.storage.path} ({running.storage.note})"),
+        ("Data and logs", str(running.directory.path)),
+        ("", ""),
+        ("Try", f"{_openstack(running)} volume create --size 1 test"),
+        ("", f"{_openstack(running)} volume list"),
+        ("As a user", f"{_openstack(running, '-demo')} volume list"),
+        ("Stop", "Ctrl-C; `pumice up` finds everything again"),
+    ):
+        facts.add_row(f"[bold]{name}[/bold]", value)
+    return Panel(facts, title=f"Pumice is up ({running.seconds:.1f} s)", expand=False)
+
+
+def _openstack(running: Standalone, suffix: str = "") -> str:
+    beside = Path(sys.executable).with_name("openstack")
+    program = "openstack" if shutil.which("openstack") or not beside.exists() else shlex.quote(str(beside))
+    command = f"{program} --os-cloud {running.settings.cloud}{suffix}"
+    if running.clouds_found:
+        return command
+    return f"OS_CLIENT_CONFIG_FILE={shlex.quote(str(running.directory.clouds))} {command}"

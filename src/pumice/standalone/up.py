@@ -1,0 +1,186 @@
+"""All of Pumice on one machine: one process with the Block Storage service, Keystone and tgtd as its children."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, Self
+from wsgiref.types import WSGIApplication
+
+from cheroot.wsgi import Server
+
+from . import clouds, configuration, ports
+from .directory import DataDirectory
+from .errors import StandaloneError
+from .keystone import CatalogEntry, Keystone
+from .storage import Storage, close_storage, open_storage
+from .target import TargetDaemon
+
+LOG = logging.getLogger(__name__)
+
+API_THREADS = 16
+
+
+class Service(Protocol):
+    """What `pumice up` needs of a service."""
+
+    def wsgi(self) -> WSGIApplication: ...
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def restore_exports(self) -> None:
+        """Make the exports of attached volumes again that are gone; they are when tgtd was started anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What can be chosen. Ports are on `host`; `storage_size` is in GiB, None = 80% of what is free."""
+
+    data_directory: Path
+    host: str = "127.0.0.1"
+    port: int = 8776
+    keystone_port: int = 5000
+    iscsi_port: int | None = None
+    storage_size: int | None = None
+    cloud: str = "pumice"
+    user_clouds: Path | None = clouds.USER_FILE
+
+
+class _ApiServer(Server):
+    def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
+        LOG.log(level, "API server: %s", msg, exc_info=traceback)
+
+
+class Standalone:
+    """`with Standalone(settings, make_service) as running:` has everything answering inside the block.
+
+    :param make_service: makes the service from its configuration files, its database included
+    """
+
+    def __init__(self, settings: Settings, make_service: Callable[[Sequence[Path]], Service]) -> None:
+        self.settings = settings
+        self.directory = DataDirectory(settings.data_directory)
+        self.keystone = Keystone(self.directory.keystone, settings.keystone_port, host=settings.host)
+        self.url = f"http://{settings.host}:{settings.port}"
+        self.storage: Storage | None = None
+        self.clouds_found = False
+        self.seconds = 0.0
+        self._make_service = make_service
+        self._undo = ExitStack()
+        self._keystone_not_before = 0.0
+
+    def __enter__(self) -> Self:
+        begin = time.monotonic()
+        with ExitStack() as undo:
+            self._start(undo)
+            self._undo = undo.pop_all()
+        self.seconds = time.monotonic() - begin
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._undo.close()
+
+    def _start(self, undo: ExitStack) -> None:
+        settings = self.settings
+        self.directory.acquire()
+        undo.callback(self.directory.release)
+        ports.require_free(settings.host, settings.port, "the Block Storage API", "--port")
+        # A Keystone whose parent was killed ends by itself, within moments.
+        ports.require_free(settings.host, settings.keystone_port, "Keystone", "--keystone-port", patience=3.0)
+        self.keystone.launch()
+        undo.callback(self.keystone.stop)
+        self.storage = open_storage(self.directory.image, self.directory.storage, settings.storage_size)
+        undo.callback(self._close_storage)
+        self.target = TargetDaemon(self.directory.target, settings.host, settings.iscsi_port)
+        self.target.start()
+        undo.callback(self.target.stop)
+
+        self.service = self._prepare_service()
+        self._prepare_keystone()
+        self.service.start()
+        undo.callback(self.service.stop)
+        self.service.restore_exports()
+        self._serve(undo)
+        self._write_clouds()
+
+    def _prepare_service(self) -> Service:
+        sections = configuration.block_sections(
+            self.directory,
+            self.target,
+            self.keystone.login("pumice", "service"),
+            host=self.settings.host,
+            port=self.settings.port,
+        )
+        configuration.write(self.directory, sections)
+        files = [self.directory.configuration]
+        if self.directory.own_configuration.exists():
+            files.append(self.directory.own_configuration)
+        return self._make_service(files)
+
+    def _prepare_keystone(self) -> None:
+        self.keystone.wait()
+        self.keystone.account("pumice", "service", ["service"])
+        self.keystone.account("demo", "demo", ["member"])
+        volumes = f"{self.url}/v3/$(project_id)s"
+        self.keystone.catalog(
+            [
+                CatalogEntry("identity", "keystone", self.keystone.auth_url),
+                CatalogEntry("block-storage", "pumice", volumes),
+                CatalogEntry("volumev3", "pumice", volumes),
+            ]
+        )
+
+    def _serve(self, undo: ExitStack) -> None:
+        server = _ApiServer((self.settings.host, self.settings.port), self.service.wsgi(), numthreads=API_THREADS)
+        server.prepare()
+        thread = threading.Thread(target=server.serve, name="api", daemon=True)
+        thread.start()
+        undo.callback(thread.join, 10)
+        undo.callback(server.stop)
+
+    def _write_clouds(self) -> None:
+        name = self.settings.cloud
+        entries = {
+            name: clouds.entry(self.keystone.admin),
+            f"{name}-demo": clouds.entry(self.keystone.login("demo", "demo")),
+        }
+        clouds.write(self.directory.clouds, entries)
+        path = self.settings.user_clouds
+        self.clouds_found = path is not None and clouds.merge(path, entries) and not clouds.points_elsewhere()
+
+    def _close_storage(self) -> None:
+        if self.storage is not None and not close_storage(self.storage):
+            LOG.warning("%s is still in use and stays mounted; the next start takes it over", self.storage.path)
+
+    def mind(self) -> None:
+        """Start again what has died of the children. To be called about twice a second."""
+        try:
+            if self.target.check():
+                LOG.warning("tgtd had ended and was started again")
+                self.service.restore_exports()
+            if not self.keystone.alive and time.monotonic() > self._keystone_not_before:
+                self._keystone_not_before = time.monotonic() + 10
+                LOG.warning("Keystone has ended and is started again")
+                self.keystone.stop()
+                self.keystone.start()
+        except StandaloneError as error:
+            LOG.error("%s", error)
+
+
+def block_service(files: Sequence[Path]) -> Service:
+    """The Block Storage service.
+
+    :raises ConfigError: the configuration is wrong
+    """
+    # A second of imports, spent while Keystone starts.
+    from pumice.block.service import BlockService  # noqa: PLC0415
+    from pumice.kernel.config import load  # noqa: PLC0415
+
+    return BlockService(load("block", files))

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from pumice.standalone import clouds
+from pumice.standalone.keystone import Login
+
+ENTRY = clouds.entry(Login("http://127.0.0.1:5000/v3", "admin", "word", "admin"))
+
+FOREIGN = """\
+# my clouds
+clouds:
+  work:   # the one at work
+    auth: {auth_url: 'https://work.example/v3', username: "me"}
+    region_name: Two
+"""
+
+
+def test_a_missing_file_is_made_for_its_owner_alone(tmp_path):
+    path = tmp_path / "openstack" / "clouds.yaml"
+    assert clouds.merge(path, {"pumice": ENTRY})
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert yaml.safe_load(path.read_text()) == {"clouds": {"pumice": ENTRY}}
+
+
+def test_other_entries_and_comments_stay_as_they_are(tmp_path):
+    path = tmp_path / "clouds.yaml"
+    path.write_text(FOREIGN)
+    path.chmod(0o644)
+    assert clouds.merge(path, {"pumice": ENTRY})
+    assert path.read_text().startswith(FOREIGN)
+    assert yaml.safe_load(path.read_text())["clouds"]["pumice"] == ENTRY
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_our_entry_is_replaced(tmp_path):
+    path = tmp_path / "clouds.yaml"
+    path.write_text(FOREIGN + "  pumice:\n    auth: {password: old}\n  later: {region_name: Three}\n")
+    assert clouds.merge(path, {"pumice": ENTRY})
+    document = yaml.safe_load(path.read_text())["clouds"]
+    assert document["pumice"] == ENTRY
+    assert document["later"] == {"region_name": "Three"}
+
+
+def test_what_is_up_to_date_is_not_written(tmp_path):
+    path = tmp_path / "clouds.yaml"
+    clouds.merge(path, {"pumice": ENTRY})
+    before = path.stat().st_mtime_ns, path.stat().st_ino
+    assert clouds.merge(path, {"pumice": ENTRY})
+    assert (path.stat().st_mtime_ns, path.stat().st_ino) == before
+
+
+def test_a_link_stays_a_link(tmp_path):
+    real, link = tmp_path / "dotfiles.yaml", tmp_path / "clouds.yaml"
+    real.write_text(FOREIGN)
+    link.symlink_to(real)
+    assert clouds.merge(link, {"pumice": ENTRY})
+    assert link.is_symlink()
+    assert "pumice" in real.read_text()
+
+
+@pytest.mark.parametrize("text", ["clouds: [1, 2]", "- a list", "clouds: {broken", "\x00"])
+def test_what_is_no_clouds_file_is_not_touched(tmp_path, text):
+    path = tmp_path / "clouds.yaml"
+    path.write_text(text)
+    assert not clouds.merge(path, {"pumice": ENTRY})
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize("text", ["", "clouds:\n", "# nothing yet\n"])
+def test_an_empty_file_is_filled(tmp_path, text):
+    path = tmp_path / "clouds.yaml"
+    path.write_text(text)
+    assert clouds.merge(path, {"pumice": ENTRY})
+    assert yaml.safe_load(path.read_text())["clouds"] == {"pumice": ENTRY}

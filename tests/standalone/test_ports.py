@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+
+import pytest
+
+from pumice.standalone import ports
+from pumice.standalone.errors import StandaloneError
+
+
+@pytest.fixture
+def taken():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(1)
+        yield server
+
+
+def test_a_taken_port_is_reported_with_its_holder_and_the_way_out(taken):
+    port = taken.getsockname()[1]
+    with pytest.raises(StandaloneError) as refused:
+        ports.require_free("127.0.0.1", port, "Keystone", "--keystone-port")
+    assert f"port {port} for Keystone is taken by " in str(refused.value)
+    assert f"(process {os.getpid()})" in str(refused.value)
+    assert "--keystone-port" in str(refused.value)
+
+
+def test_a_port_that_comes_free_in_time_is_waited_for(taken):
+    threading.Timer(0.2, taken.close).start()
+    begin = time.monotonic()
+    ports.require_free("127.0.0.1", taken.getsockname()[1], "Keystone", "--keystone-port", patience=5)
+    assert time.monotonic() - begin < 4
+
+
+def test_the_next_free_port_is_not_the_taken_one(taken):
+    port = taken.getsockname()[1]
+    assert port < ports.next_free("127.0.0.1", port) <= port + 99
+
+
+def test_an_address_of_another_machine_is_refused_in_one_line():
+    with pytest.raises(StandaloneError, match=r"cannot listen on 192\.0\.2\.1:8776"):
+        ports.is_free("192.0.2.1", 8776)

@@ -1,0 +1,157 @@
+"""The whole of `pumice up` with a real Keystone, btrfs and tgtd, and a small service in the place of ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import time
+from pathlib import Path
+
+import openstack
+import pytest
+import requests
+
+from pumice.standalone.errors import StandaloneError
+from pumice.standalone.keystone import Keystone
+from pumice.standalone.up import Settings, Standalone
+
+
+class SmallService:
+    """Answers every request with what it was called for; counts calls."""
+
+    def __init__(self, files):
+        self.files = files
+        self.calls = []
+
+    def start(self):
+        self.calls.append("start")
+
+    def stop(self):
+        self.calls.append("stop")
+
+    def restore_exports(self):
+        self.calls.append("restore")
+
+    def wsgi(self):
+        def application(environ, start_response):
+            start_response("200 OK", [("Content-Type", "application/json")])
+            return [json.dumps({"path": environ["PATH_INFO"], "token": environ.get("HTTP_X_AUTH_TOKEN", "")}).encode()]
+
+        return application
+
+
+@pytest.fixture
+def settings(tmp_path, free_port):
+    return Settings(
+        data_directory=tmp_path / "data",
+        port=free_port(),
+        keystone_port=free_port(),
+        iscsi_port=free_port(),
+        storage_size=1,
+        user_clouds=tmp_path / "home" / "clouds.yaml",
+    )
+
+
+@pytest.fixture
+def clean(settings):
+    """Unmounts what a failed test left."""
+    yield
+    mount = settings.data_directory / "storage"
+    while mount.is_mount():
+        subprocess.run(["umount", mount], check=True)
+
+
+@pytest.mark.real
+def test_everything_answers_and_all_is_kept_over_a_stop(settings, clean, monkeypatch):
+    monkeypatch.delenv("OS_CLIENT_CONFIG_FILE", raising=False)
+    monkeypatch.chdir(settings.data_directory.parent)
+    begin = time.monotonic()
+    with Standalone(settings, SmallService) as running:
+        first_start = time.monotonic() - begin
+        assert requests.get(f"{running.url}/v3", timeout=5).json()["path"] == "/v3"
+        assert running.service.calls == ["start", "restore"]
+        assert running.clouds_found
+        assert_two_clouds(settings)
+        (running.storage.path / "kept").write_text("data")
+        restarts_children(running)
+    assert running.service.calls[-1] == "stop"
+    assert not running.storage.path.is_mount()
+    assert_private(settings.data_directory)
+
+    begin = time.monotonic()
+    with Standalone(settings, SmallService) as again:
+        second_start = time.monotonic() - begin
+        assert (again.storage.path / "kept").read_text() == "data"
+        assert again.target.port == settings.iscsi_port
+        assert_two_clouds(settings)
+    assert first_start < 30
+    assert second_start < 10
+
+
+def assert_two_clouds(settings):
+    projects = set()
+    for name, roles in (("pumice", {"admin", "manager", "member", "reader"}), ("pumice-demo", {"member", "reader"})):
+        config = openstack.config.OpenStackConfig(config_files=[str(settings.user_clouds)])
+        with openstack.connection.Connection(config=config.get_one(cloud=name)) as cloud:
+            access = cloud.session.auth.get_access(cloud.session)
+            projects.add(cloud.current_project_id)
+            assert set(access.role_names) == roles
+            for kind in ("block-storage", "volumev3"):
+                url = access.service_catalog.url_for(service_type=kind)
+                assert url == f"http://127.0.0.1:{settings.port}/v3/{cloud.current_project_id}"
+    assert len(projects) == 2
+
+
+def restarts_children(running):
+    os.kill(running.target._process.pid, signal.SIGKILL)
+    os.kill(running.keystone._process.pid, signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while not (running.target.alive and running.keystone.alive and len(running.service.calls) > 2):
+        assert time.monotonic() < deadline
+        running.mind()
+        time.sleep(0.05)
+    assert running.service.calls == ["start", "restore", "restore"]
+    assert running.keystone.admin.token()
+
+
+def assert_private(directory: Path):
+    """Nobody else can read anything: the directory is closed, and what holds secrets is so itself."""
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    secret = ["block.conf", "clouds.yaml", "keystone/passwords.json", "keystone/keystone.db", "keystone/keystone.conf"]
+    assert {stat.S_IMODE((directory / name).stat().st_mode) for name in secret} == {0o600}
+
+
+def test_a_taken_port_stops_it_before_anything_is_made(settings, clean):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", settings.port))
+        taken.listen(1)
+        with pytest.raises(StandaloneError, match=rf"port {settings.port} for the Block Storage API .*--port"):
+            Standalone(settings, SmallService).__enter__()
+    assert not (settings.data_directory / "storage.btrfs").exists()
+
+
+def test_a_failed_start_leaves_nothing_running(settings, clean):
+    def broken(files):
+        raise StandaloneError("cannot be made")
+
+    standalone = Standalone(settings, broken)
+    with pytest.raises(StandaloneError, match="cannot be made"):
+        standalone.__enter__()
+    assert not standalone.keystone.alive
+    assert not standalone.target.alive
+    assert not standalone.directory.storage.is_mount()
+    standalone.directory.acquire()
+    standalone.directory.release()
+
+
+@pytest.mark.real
+def test_keystone_says_why_it_did_not_start(tmp_path, free_port):
+    keystone = Keystone(tmp_path / "keystone", free_port())
+    keystone.prepare()
+    (keystone.directory / "keystone.db").write_text("no database")
+    with pytest.raises(StandaloneError, match=r"Keystone ended while starting: keystone-manage db_sync failed"):
+        keystone.start()
