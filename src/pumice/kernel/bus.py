@@ -18,6 +18,8 @@ from oslo_config import cfg
 LOG = logging.getLogger(__name__)
 
 Payload = dict[str, Any]
+NO_BROKER = (None, "", "local://")
+"""Values of `transport_url` that mean one process."""
 OUTBOX = 10_000
 """Messages that may wait to be handed over; what does not fit is dropped and counted."""
 
@@ -155,7 +157,7 @@ def make_bus(conf: cfg.ConfigOpts, namespace: str = "pumice") -> Bus:
 
     :param namespace: keeps services apart that share a broker ("block", "share")
     """
-    if conf.transport_url in {None, "", "local://"}:
+    if conf.transport_url in NO_BROKER:
         return LocalBus()
     # Imported only where a broker is: oslo.messaging costs 0.3 s at every start.
     from pumice.kernel.messaging import MessagingBus  # noqa: PLC0415

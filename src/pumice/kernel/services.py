@@ -114,7 +114,6 @@ def register(tx: Session, identity: Identity) -> int:
     row = tx.scalars(statement).one_or_none()
     if row is None:
         row = WorkerService(host=identity.host, binary=identity.binary)
-        tx.add(row)
     if identity.cluster and identity.cluster != row.cluster:
         _take_over_flags(tx, row, identity.cluster)
     row.topic = identity.topic
@@ -122,6 +121,7 @@ def register(tx: Session, identity: Identity) -> int:
     row.availability_zone = identity.availability_zone
     row.kinds = dict(identity.kinds)
     row.last_seen = utcnow()
+    tx.add(row)
     try:
         tx.flush()
     except db_errors.DBDuplicateEntry as error:
@@ -191,7 +191,7 @@ def set_frozen(
         rows = find(tx, binary=binary, cluster=of_all)
     changing = update(WorkerService).where(WorkerService.id.in_([row.id for row in rows]))
     if not _update(tx, changing.where(WorkerService.frozen.is_(not frozen)).values(frozen=frozen)):
-        raise BadRequest(f"{name} is already {'frozen' if frozen else 'thawed'}.")
+        raise BadRequest(f"{name} is {'already' if frozen else 'not'} frozen.")
     return rows
 
 

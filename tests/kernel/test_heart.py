@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import delete
+
+from pumice.kernel import services
+from pumice.kernel.db.base import Base, utcnow
+from pumice.kernel.db.engine import Database
+from pumice.kernel.heart import Heart
+from pumice.kernel.services import Cluster, Identity, WorkerService
+
+IDENTITY = Identity("a@one", "cinder-volume", "volume")
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    db = Database(f"sqlite:///{tmp_path}/db.sqlite")
+    Base.metadata.create_all(db.engine, tables=[WorkerService.__table__, Cluster.__table__])
+    yield db
+    db.close()
+
+
+def rows(db: Database) -> list[WorkerService]:
+    with db.read() as tx:
+        return list(services.find(tx))
+
+
+def eventually(what: Callable[[], bool], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.02)
+
+
+def test_it_registers_and_goes_on_beating(db: Database) -> None:
+    state = "up"
+    heart = Heart(db, IDENTITY, 0.05, lambda: state)
+    heart.start()
+    assert [row.id for row in rows(db)] == [heart.service_id]
+    eventually(lambda: rows(db)[0].report_count >= 3, 5)
+    state = "down"
+    eventually(lambda: rows(db)[0].backend_state == "down", 5)
+    heart.stop()
+    count = rows(db)[0].report_count
+    time.sleep(0.15)
+    assert rows(db)[0].report_count == count
+
+
+def test_a_removed_row_comes_back(db: Database) -> None:
+    heart = Heart(db, IDENTITY, 0.05)
+    heart.start()
+    db.write(lambda tx: tx.execute(delete(WorkerService)))
+    eventually(lambda: len(rows(db)) == 1, 5)
+    heart.stop()
+
+
+def test_up_within_one_interval_after_an_outage(db: Database, tmp_path: Path) -> None:
+    interval, down_time = 0.5, 1
+    heart = Heart(db, IDENTITY, interval)
+    heart.start()
+    # Nobody else can write while this transaction is open: the longest outage that SQLite can have.
+    other = sqlite3.connect(tmp_path / "db.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    eventually(lambda: not services.is_up(rows(db)[0], utcnow(), down_time), 10)
+    other.execute("ROLLBACK")
+    other.close()
+    eventually(lambda: services.is_up(rows(db)[0], utcnow(), down_time), interval + 0.2)
+    heart.stop()
+
+
+def test_it_survives_a_database_that_is_not_there_yet(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    db = Database(f"sqlite:///{tmp_path}/db.sqlite")
+    heart = Heart(db, IDENTITY, 0.1)
+    heart.start()
+    assert heart.service_id is None
+    eventually(lambda: len(caplog.records) >= 1, 5)
+    Base.metadata.create_all(db.engine, tables=[WorkerService.__table__, Cluster.__table__])
+    eventually(lambda: len(rows(db)) == 1, 3)
+    heart.stop()
+    db.close()
+    warnings = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert len(warnings) == 1
+    assert "cinder-volume" in warnings[0].getMessage()
+
+
+def test_a_driver_that_cannot_be_asked_ends_no_heart(db: Database) -> None:
+    broken = threading.Event()
+
+    def state() -> str:
+        if broken.is_set():
+            raise RuntimeError("no answer")
+        return "up"
+
+    heart = Heart(db, IDENTITY, 0.05, state)
+    heart.start()
+    broken.set()
+    time.sleep(0.2)
+    count = rows(db)[0].report_count
+    broken.clear()
+    eventually(lambda: rows(db)[0].report_count > count, 5)
+    heart.stop()

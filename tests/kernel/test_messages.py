@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from pumice.kernel import messages
+from pumice.kernel.db.base import Base, utcnow
+from pumice.kernel.db.engine import Database
+from pumice.kernel.db.scope import everything, own
+from pumice.kernel.errors import NotFound
+from pumice.kernel.messages import Action, Code, Detail, Message
+
+VOLUME_ID = "6b8f2b8e-0d0e-4d5e-9f39-f1d7a0a1b0c1"
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    db = Database(f"sqlite:///{tmp_path}/db.sqlite")
+    Base.metadata.create_all(db.engine, tables=[Message.__table__])
+    yield db
+    db.close()
+
+
+def recorded(db: Database, project: str = "p", ttl: int = messages.TTL) -> Message:
+    return db.write(
+        lambda tx: messages.record(
+            tx,
+            project_id=project,
+            request_id="req-1",
+            resource_type="VOLUME",
+            resource_id=VOLUME_ID,
+            action=Action.SCHEDULE,
+            detail=Detail.NO_BACKEND,
+            ttl=ttl,
+        )
+    )
+
+
+def test_a_message_tells_what_and_why(db: Database) -> None:
+    message_id = recorded(db).id
+    with db.read() as tx:
+        row = own("p").get(tx, Message, message_id)
+    assert row.event_id == "VOLUME_VOLUME_001_003"
+    assert (row.message_level, row.request_id) == ("ERROR", "req-1")
+    assert (row.resource_type, row.resource_uuid) == ("VOLUME", VOLUME_ID)
+    assert row.expires_at - row.created_at == pytest.approx(
+        datetime.timedelta(days=30), abs=datetime.timedelta(seconds=5)
+    )
+    assert messages.user_message(row) == "Choosing a backend for the volume:No backend could take the request."
+
+
+def test_a_stranger_sees_none(db: Database) -> None:
+    message_id = recorded(db).id
+    with db.read() as tx:
+        assert tx.scalars(own("q").select(Message)).all() == []
+        assert len(tx.scalars(everything().select(Message)).all()) == 1
+        with pytest.raises(NotFound, match=f"Message {message_id}"):
+            own("q").get(tx, Message, message_id)
+
+
+def test_another_service_has_its_own_codes(db: Database) -> None:
+    class ShareAction(Code):
+        CREATE = "002", "Creating"
+
+    class ShareDetail(Code):
+        UNKNOWN = "001", "The cause is not known."
+
+    row = db.write(
+        lambda tx: messages.record(
+            tx,
+            project_id="p",
+            request_id=None,
+            resource_type="SHARE",
+            resource_id=VOLUME_ID,
+            action=ShareAction.CREATE,
+            detail=ShareDetail.UNKNOWN,
+            prefix="MANILA",
+        )
+    )
+    assert row.event_id == "MANILA_SHARE_002_001"
+    assert messages.user_message(row, ShareAction, ShareDetail, ": ") == "Creating: The cause is not known."
+
+
+def test_codes_of_another_release_still_give_a_text() -> None:
+    row = Message(action_id="999", detail_id="998")
+    assert messages.user_message(row) == "An action:The cause is not known."
+
+
+@pytest.mark.parametrize(("codes", "count"), [(Action, 16), (Detail, 30)])
+def test_codes_are_complete_and_distinct(codes: type[Code], count: int) -> None:
+    assert [code.id for code in codes] == [f"{number:03}" for number in range(1, count + 1)]
+    assert len({code.text for code in codes}) == count
+    assert not any(":" in code.text for code in codes)
+
+
+def test_expired_ones_go_in_batches(db: Database) -> None:
+    for _ in range(5):
+        recorded(db, ttl=10)
+    recorded(db, ttl=1000)
+    later = utcnow() + datetime.timedelta(seconds=60)
+    assert [db.write(lambda tx: messages.reap(tx, later, 2)) for _ in range(4)] == [2, 2, 1, 0]
+    with db.read() as tx:
+        assert tx.scalar(select(func.count()).select_from(Message)) == 1
