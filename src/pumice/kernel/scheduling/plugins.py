@@ -26,8 +26,8 @@ LAST = -math.inf
 class Lookups:
     """Questions that filters and weighers ask the service they run in."""
 
-    hosts_of: Callable[[str, Collection[str]], Mapping[str, str]] = lambda _project, _ids: {}
-    """(project id, resource ids) -> "host@backend#pool" of those that exist in the project."""
+    backends_of: Callable[[str, Collection[str]], Collection[str]] = lambda _project, _ids: ()
+    """(project id, resource ids) -> the backends ("host@backend") that hold those of them that exist there."""
     server_host: Callable[[str], str | None] = lambda _server: None
     """The compute host that runs a server, None when there is no such server."""
     resources_on: Callable[[], Mapping[str, int]] = dict
