@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import socket
+import subprocess
 
 import pytest
+
+from pumice.standalone.up import Settings
 
 
 @pytest.fixture
@@ -15,3 +18,24 @@ def free_port():
             return probe.getsockname()[1]
 
     return pick
+
+
+@pytest.fixture
+def settings(tmp_path, free_port):
+    return Settings(
+        data_directory=tmp_path / "data",
+        port=free_port(),
+        keystone_port=free_port(),
+        iscsi_port=free_port(),
+        storage_size=1,
+        user_clouds=tmp_path / "home" / "clouds.yaml",
+    )
+
+
+@pytest.fixture
+def clean(settings):
+    """Unmounts what a failed test left."""
+    yield
+    mount = settings.data_directory / "storage"
+    while mount.is_mount():
+        subprocess.run(["umount", mount], check=True)

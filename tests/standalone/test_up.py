@@ -1,13 +1,11 @@
-"""The whole of `pumice up` with a real Keystone, btrfs and tgtd, and a small service in the place of ours."""
+"""All of standalone with a real Keystone, btrfs and tgtd, and a small service in the place of ours."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
 import stat
-import subprocess
 import time
 from pathlib import Path
 
@@ -17,52 +15,8 @@ import requests
 
 from pumice.standalone.errors import StandaloneError
 from pumice.standalone.keystone import Keystone
-from pumice.standalone.up import Settings, Standalone
-
-
-class SmallService:
-    """Answers every request with what it was called for; counts calls."""
-
-    def __init__(self, files):
-        self.files = files
-        self.calls = []
-
-    def start(self):
-        self.calls.append("start")
-
-    def stop(self):
-        self.calls.append("stop")
-
-    def restore_exports(self):
-        self.calls.append("restore")
-
-    def wsgi(self):
-        def application(environ, start_response):
-            start_response("200 OK", [("Content-Type", "application/json")])
-            return [json.dumps({"path": environ["PATH_INFO"], "token": environ.get("HTTP_X_AUTH_TOKEN", "")}).encode()]
-
-        return application
-
-
-@pytest.fixture
-def settings(tmp_path, free_port):
-    return Settings(
-        data_directory=tmp_path / "data",
-        port=free_port(),
-        keystone_port=free_port(),
-        iscsi_port=free_port(),
-        storage_size=1,
-        user_clouds=tmp_path / "home" / "clouds.yaml",
-    )
-
-
-@pytest.fixture
-def clean(settings):
-    """Unmounts what a failed test left."""
-    yield
-    mount = settings.data_directory / "storage"
-    while mount.is_mount():
-        subprocess.run(["umount", mount], check=True)
+from pumice.standalone.up import Standalone
+from tests.standalone.small import SmallService
 
 
 @pytest.mark.real

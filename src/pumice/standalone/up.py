@@ -175,12 +175,16 @@ class Standalone:
 
 
 def block_service(files: Sequence[Path]) -> Service:
-    """The Block Storage service.
+    """The Block Storage service on a database of this release's schema; logs go where its configuration says.
 
     :raises ConfigError: the configuration is wrong
     """
     # A second of imports, spent while Keystone starts.
     from pumice.block.service import BlockService  # noqa: PLC0415
-    from pumice.kernel.config import load  # noqa: PLC0415
+    from pumice.kernel import config, logging  # noqa: PLC0415
+    from pumice.kernel.db import migrations  # noqa: PLC0415
 
-    return BlockService(load("block", files))
+    conf = config.load("block", files)
+    logging.setup(conf)
+    migrations.upgrade(conf)
+    return BlockService(conf)

@@ -1,0 +1,120 @@
+"""`pumice up` as a process: its words, its signals, and what is left when it is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+import requests
+
+from pumice.block.drivers.tgtd import Mode, Op, Tgtd
+from pumice.standalone.target import TargetDaemon
+from pumice.standalone.up import Standalone
+from tests.standalone.small import SmallService
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def launch(settings, clean):
+    started = []
+
+    def run(**changes):
+        arguments = {
+            "data-dir": settings.data_directory,
+            "port": settings.port,
+            "keystone-port": settings.keystone_port,
+            "iscsi-port": settings.iscsi_port,
+            "storage-size": 1,
+        } | changes
+        options = [text for name, value in arguments.items() for text in (f"--{name}", str(value))]
+        started.append(
+            subprocess.Popen(
+                [sys.executable, "-m", "tests.standalone.small", *options],
+                cwd=ROOT,
+                env=os.environ | {"HOME": str(settings.data_directory.parent), "COLUMNS": "200"},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+        return started[-1]
+
+    yield run
+    for process in started:
+        process.kill()
+        process.communicate()
+    left = TargetDaemon(settings.data_directory / "tgtd", "127.0.0.1", None)
+    left._process = left._left_behind()
+    left.stop()
+
+
+def await_answer(settings, process):
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return requests.get(f"http://127.0.0.1:{settings.port}/v3", timeout=5)
+        except requests.ConnectionError:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_cleanly(launch, settings, number):
+    process = launch()
+    await_answer(settings, process)
+    children = psutil.Process(process.pid).children(recursive=True)
+    assert {"tgtd"} < {child.name() for child in children}
+    time.sleep(0.5)  # it answers a moment before it says so
+    process.send_signal(number)
+    said, complaints = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert complaints == ""
+    assert f"http://127.0.0.1:{settings.port}/v3" in said
+    assert "--os-cloud pumice volume create --size 1 test" in said
+    assert "Stopped" in said
+    assert not any(child.is_running() for child in children)
+    assert not (settings.data_directory / "storage").is_mount()
+
+
+@pytest.mark.real
+def test_after_a_kill_the_next_start_takes_over(launch, settings):
+    process = launch()
+    await_answer(settings, process)
+    tgtd = Tgtd(str(settings.data_directory / "tgtd" / "socket.0"))
+    tgtd.call(Mode.TARGET, Op.NEW, 1, parameters="targetname=iqn.2026-11.org.pumice:one")
+    (settings.data_directory / "storage" / "kept").write_text("data")
+    process.kill()
+    process.communicate()
+    with Standalone(settings, SmallService) as running:
+        assert (running.storage.path / "kept").read_text() == "data"
+        assert [target.name for target in tgtd.targets()] == ["iqn.2026-11.org.pumice:one"]
+        assert running.keystone.admin.token()
+    assert not running.storage.path.is_mount()
+    assert not running.target.alive
+
+
+@pytest.mark.real
+def test_a_second_one_says_in_one_line_that_the_first_runs(launch, settings):
+    first = launch()
+    await_answer(settings, first)
+    second = launch()
+    _, complaints = second.communicate(timeout=20)
+    assert second.returncode == 1
+    assert complaints == f"Error: `pumice up` already runs on {settings.data_directory} (process {first.pid})\n"
+
+
+def test_a_disk_that_is_too_small_is_one_line(launch):
+    process = launch(**{"storage-size": 1_000_000})
+    _, complaints = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert complaints.startswith("Error: the disk of ")
+    assert complaints.count("\n") == 1
