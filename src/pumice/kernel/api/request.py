@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import falcon
+
 from pumice.kernel.api import links, views
 from pumice.kernel.api.values import UINT31, boolean_word, shown
 from pumice.kernel.api.versions import Dialect, Version
@@ -93,8 +95,7 @@ class Request:
     version: Version
     query: Query
     place: links.Place
-    headers: Mapping[str, str]
-    rules: frozenset[str]
+    raw: falcon.Request
     body: Any = None
     project_in_path: bool = True
     reply_headers: dict[str, str] = field(default_factory=dict)
@@ -116,10 +117,11 @@ class Request:
         everything = self.context.is_admin and self.query.boolean("all_tenants")
         return scopes.everything() if everything else self.own
 
+    def header(self, name: str) -> str | None:
+        return self.raw.get_header(name)
+
     def allowed(self, rule: str, target: Mapping[str, Any] | None = None) -> bool:
         """Whether the policy rule passes; without a target it is asked for the caller's own project."""
-        if rule not in self.rules:
-            raise LookupError(f"policy rule {rule!r} is declared neither by a route nor by itself")
         own = {"project_id": self.context.project_id, "user_id": self.context.user_id}
         return self.service.policy.authorize(self.context, rule, own if target is None else target)
 

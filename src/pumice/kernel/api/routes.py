@@ -6,12 +6,11 @@ document, the reference docs and the sweeping tests all derive from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pumice.kernel.api.shapes import Shape
     from pumice.kernel.db.base import Owned
 
 # Default check strings of policy rules; the three roles of every OpenStack service.
@@ -44,13 +43,17 @@ class Route:
     :param policy: the rule asked before the handler runs, or several, all of which must pass
     :param check: default of the rule where this is the first row to name it (ADMIN, MEMBER, READER, ANYONE)
     :param since, until: first and last microversion; outside them the route does not exist (404)
-    :param body: shape of the request body (for an action: of the value under its key); None = no body is read
+    :param body: shape of the request body (for an action: of the value under its key), or another type that
+        msgspec knows (`dict[str, SpecValue]`); None = what a body holds does not matter
     :param action: the key in the body of `POST .../action`
-    :param load: the class of the row that `{id}` (or the first path variable) names. It is looked up in the
+    :param load: the class of the row that the first path variable names. It is looked up in the
         caller's scope (404 where it is not visible), the policy is asked with its project and user as target,
         and the handler gets the row in the variable's place: `handler(req, row, **other_variables)`
     :param aliases: other paths with the same meaning
     :param success: HTTP status of a good answer
+    :param experimental_until: up to this version the route exists only for requests with the dialect's
+        experimental header
+    :param answer: what the keys of the answer hold, views or lists of them; for the OpenAPI document
     """
 
     method: str
@@ -60,9 +63,11 @@ class Route:
     check: str = MEMBER
     since: str = ""
     until: str = ""
-    body: type[Shape] | None = None
+    body: type[Any] | None = None
     action: str = ""
     load: type[Owned] | None = None
     aliases: tuple[str, ...] = ()
     success: int = 200
+    experimental_until: str = ""
+    answer: Mapping[str, Any] | None = None
     doc: str = ""

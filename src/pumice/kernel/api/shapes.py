@@ -28,13 +28,11 @@ from pumice.kernel.api.versions import Version
 from pumice.kernel.errors import BadRequest
 
 _NEVER = Annotated[str, msgspec.Meta(pattern="(?!)")]
-_DEEPEST = 64
 # Ends the names of attributes that only derived classes have.
 _BESIDE = "_beside"
 _UNFIT = re.compile(r"Expected `(.*)`, got `(.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
-_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,25 +82,6 @@ def decode(body: type[Any], version: Version, raw: bytes | msgspec.Raw, path: st
         raise BadRequest(_explained(str(error), path)) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise BadRequest(f"the body is not JSON: {error}") from None
-
-
-def check_text(raw: bytes) -> None:
-    """Refuse (BadRequest) what is JSON but no database or encoder takes: NUL characters, great depth."""
-    if b"\\u0000" in raw and _NUL.search(raw):
-        raise BadRequest("the body holds a NUL character, which no text may")
-    # An exact look only where the number of brackets allows such a depth at all.
-    if raw.count(b"[") + raw.count(b"{") > _DEEPEST:
-        try:
-            value = msgspec.json.decode(raw)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise BadRequest(f"the body is not JSON: {error}") from None
-        if _deeper(value, _DEEPEST):
-            raise BadRequest(f"the body is nested too deeply: {_DEEPEST} levels are allowed")
-
-
-def _deeper(value: Any, levels: int) -> bool:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return levels == 0 or any(_deeper(one, levels - 1) for one in inner if isinstance(one, dict | list))
 
 
 @fields.cached

@@ -72,7 +72,6 @@ class Dialect:
     :param experimental_header: the header without which experimental routes do not exist; empty: none
     :param accepts_latest: the word "latest" selects the maximum
     :param project_optional_from: from this version on, paths exist without the project id too
-    :param project_id_regex: the characters of a project id in a path; other paths do not exist
     :param links_always_name_project: links hold the project id even where the request's path does not
     :param wrong_method_status: the answer to a known path with a method that has no handler (404 or 405)
     :param unknown_filters_refused_from: below it, filters that are not configured are dropped for
@@ -90,7 +89,6 @@ class Dialect:
     experimental_header: str = ""
     accepts_latest: bool = True
     project_optional_from: str
-    project_id_regex: str = r"[0-9a-f\-]+"
     links_always_name_project: bool = True
     wrong_method_status: int = 404
     unknown_filters_refused_from: str = ""

@@ -1,0 +1,234 @@
+"""The WSGI application of a route table.
+
+A request goes: route, version, body decoded and validated, row loaded, policy, handler. The authentication
+middleware in front has put a `RequestContext` into `environ["pumice.context"]`.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import falcon
+import msgspec
+
+from pumice.kernel.api import bodies, faults, links, openapi
+from pumice.kernel.api.request import Query, Reply, Request
+from pumice.kernel.api.routes import Route, Rule
+from pumice.kernel.api.shapes import decode
+from pumice.kernel.api.versions import Dialect, Version
+from pumice.kernel.auth.context import RequestContext, new_request_id
+from pumice.kernel.errors import BadRequest, MethodNotAllowed, NotFound, Unauthorized
+
+if TYPE_CHECKING:
+    from pumice.kernel.service import Service
+
+CONTEXT = "pumice.context"
+_ROUTE = "pumice.route"
+_STARTED = "pumice.started"
+_VARIABLE = re.compile(r"\{(\w+)\}")
+
+App = falcon.App[falcon.Request, falcon.Response]
+
+
+def build_app(service: Service, table: Sequence[Route], rules: Sequence[Rule], dialect: Dialect) -> App:
+    """The application that serves the table, the versions document, the OpenAPI document and the health check.
+
+    Raises ValueError where two rows of the table answer the same request.
+    """
+    app = App(middleware=[_Envelope(service, dialect)])
+    app.req_options.strip_url_path_trailing_slash = True
+    faults.install(app, dialect)
+    paths: dict[str, list[tuple[Route, tuple[str, ...]]]] = {}
+    for route in table:
+        for path in (route.path, *route.aliases):
+            names = tuple(_VARIABLE.findall(path))
+            paths.setdefault(_VARIABLE.sub("{}", path), []).append((route, names))
+    for path, rows in paths.items():
+        for start, in_project in ((f"{dialect.base}/{{}}", True), (dialect.base, False)):
+            app.add_route(_numbered(start + path), _Endpoint(service, dialect, rows, in_project=in_project))
+    document = openapi.document(table, rules, dialect)
+    versions = _Versions(service, dialect)
+    app.add_route("/", versions)
+    app.add_route(dialect.base, versions)
+    for path in ("/openapi.json", f"{dialect.base}/openapi.json"):
+        app.add_route(path, _Fixed(msgspec.json.encode(document)))
+    app.add_route("/healthcheck", _Fixed(b'{"status":"ok"}'))
+    return app
+
+
+def _numbered(path: str) -> str:
+    """The path with its variables named by their number: the router wants one name at one place."""
+    parts = path.split("{}")
+    return parts[0] + "".join(f"{{v{n}}}{part}" for n, part in enumerate(parts[1:]))
+
+
+class _Endpoint:
+    """The rows of one path. It answers every method itself, so that the table alone says which exist."""
+
+    def __init__(
+        self,
+        service: Service,
+        dialect: Dialect,
+        rows: Sequence[tuple[Route, tuple[str, ...]]],
+        *,
+        in_project: bool,
+    ) -> None:
+        self._service = service
+        self._dialect = dialect
+        self._in_project = in_project
+        self._project_id = re.compile(service.conf.project_id_regex)
+        self._rows: dict[str, list[tuple[Route, tuple[str, ...]]]] = {}
+        for row in rows:
+            self._rows.setdefault(row[0].method, []).append(row)
+        for method, same in self._rows.items():
+            _check_distinct(method, [route for route, _ in same])
+
+    def respond(self, raw: falcon.Request, resp: falcon.Response, **variables: str) -> None:
+        values = [variables[f"v{n}"] for n in range(len(variables))]
+        if "\0" in raw.path or (self._in_project and not self._project_id.fullmatch(values[0])):
+            raise NotFound(f"{raw.method} {raw.path} does not exist")
+        if raw.method not in self._rows:
+            refusal = NotFound if self._dialect.wrong_method_status == 404 else MethodNotAllowed
+            raise refusal(f"{raw.path} does not take {raw.method}")
+        context: RequestContext | None = raw.env.get(CONTEXT)
+        if context is None:
+            raise Unauthorized("The request you have made requires authentication.")
+        version, rows = self._at_version(raw, resp)
+        if self._in_project and values[0] != context.project_id:
+            raise BadRequest(f"the project {values[0]} in the path is not the one of the token")
+        body, (route, names) = self._body(raw, version, rows)
+        raw.env[_ROUTE] = f"{route.path} {route.action}".rstrip()
+        req = Request(
+            service=self._service,
+            dialect=self._dialect,
+            context=context,
+            version=version,
+            raw=raw,
+            query=Query(raw.query_string),
+            place=links.place(raw, self._service.conf.public_endpoint),
+            body=body,
+            project_in_path=self._in_project,
+        )
+        answer = self._call(req, route, dict(zip(names, values[self._in_project :], strict=True)))
+        resp.set_headers(req.reply_headers)
+        _fill(resp, answer, route.success)
+
+    def _at_version(self, raw: falcon.Request, resp: falcon.Response) -> tuple[Version, list[tuple[Route, Any]]]:
+        """The version agreed on, and the rows of the method that exist at it."""
+        dialect = self._dialect
+        version = dialect.negotiate(raw.get_header(dialect.header))
+        wanted = raw.get_header(dialect.experimental_header) if dialect.experimental_header else None
+        experimental = (wanted or "").lower() == "true"
+        resp.set_headers(dialect.answer_headers(version, experimental))
+        known = self._in_project or version >= dialect.project_optional_from
+        rows = [
+            row
+            for row in self._rows[raw.method]
+            if known
+            and version.within(row[0].since, row[0].until)
+            and (experimental or not row[0].experimental_until or version > row[0].experimental_until)
+        ]
+        if not rows:
+            raise NotFound(f"{raw.method} {raw.path} does not exist at version {version}")
+        return version, rows
+
+    def _body(
+        self, raw: falcon.Request, version: Version, rows: list[tuple[Route, Any]]
+    ) -> tuple[Any, tuple[Route, tuple[str, ...]]]:
+        """The decoded body, and the row that is meant: of actions, the one whose key the body holds."""
+        text = bodies.read(raw, self._service.conf.oslo_middleware.max_request_body_size)
+        if not rows[0][0].action:
+            route = rows[0][0]
+            return (decode(route.body, version, text) if route.body else None), rows[0]
+        key, value = bodies.action(text, {route.action for route, _ in rows})
+        row = next(row for row in rows if row[0].action == key)
+        shape = row[0].body
+        return (decode(shape, version, value, key) if shape else None), row
+
+    def _call(self, req: Request, route: Route, variables: dict[str, str]) -> Any:
+        target = {"project_id": req.context.project_id, "user_id": req.context.user_id}
+        arguments: list[Any] = [req]
+        if route.load:
+            row_id = variables.pop(next(iter(variables)))
+            with self._service.db.read() as tx:
+                row = req.scope.get(tx, route.load, row_id)
+            arguments.append(row)
+            target = {"project_id": getattr(row, "project_id", req.context.project_id)}
+            target["user_id"] = getattr(row, "user_id", req.context.user_id)
+        for rule in (route.policy,) if isinstance(route.policy, str) else route.policy:
+            if rule:
+                req.authorize(rule, target)
+        return route.handler(*arguments, **variables)
+
+
+class _Versions:
+    """The versions document, at the root (300) and at the base path (200)."""
+
+    def __init__(self, service: Service, dialect: Dialect) -> None:
+        self._service = service
+        self._dialect = dialect
+
+    def respond(self, raw: falcon.Request, resp: falcon.Response) -> None:
+        endpoint = links.place(raw, self._service.conf.public_endpoint).endpoint
+        _fill(resp, self._dialect.document(endpoint), 300 if raw.path == "/" else 200)
+
+
+class _Fixed:
+    """A document that is the same for everybody."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+
+    def on_get(self, _raw: falcon.Request, resp: falcon.Response) -> None:
+        _fill(resp, self._text, 200)
+
+    on_head = on_get
+
+
+class _Envelope:
+    """What every answer carries, faults and refusals included; and the count of it."""
+
+    def __init__(self, service: Service, dialect: Dialect) -> None:
+        self._service = service
+        self._dialect = dialect
+
+    def process_request(self, raw: falcon.Request, resp: falcon.Response) -> None:
+        context: RequestContext | None = raw.env.get(CONTEXT)
+        request_id = context.request_id if context else new_request_id()
+        raw.env[faults.REQUEST_ID] = request_id
+        raw.env[_STARTED] = time.perf_counter()
+        resp.set_headers({"x-openstack-request-id": request_id, "x-compute-request-id": request_id})
+        # Until the endpoint has agreed on another version.
+        resp.set_headers(self._dialect.answer_headers(self._dialect.minimum, experimental=False))
+
+    def process_response(self, raw: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
+        seconds = time.perf_counter() - raw.env[_STARTED]
+        self._service.metrics.request(raw.method, raw.env.get(_ROUTE, ""), resp.status_code, seconds)
+
+
+def _fill(resp: falcon.Response, answer: Any, success: int) -> None:
+    reply = answer if isinstance(answer, Reply) else Reply(answer)
+    resp.status = reply.status or success
+    if reply.body is not None:
+        resp.content_type = falcon.MEDIA_JSON
+        resp.data = reply.body if isinstance(reply.body, bytes) else msgspec.json.encode(reply.body)
+    resp.set_headers(reply.headers)
+
+
+def _check_distinct(method: str, routes: Sequence[Route]) -> None:
+    """Raise ValueError where two rows of one path and method answer the same request."""
+    for number, one in enumerate(routes):
+        for other in routes[:number]:
+            apart = (one.until and other.since and Version.parse(one.until) < other.since) or (
+                other.until and one.since and Version.parse(other.until) < one.since
+            )
+            if not apart and (one.action == other.action or not (one.action and other.action)):
+                raise ValueError(f"{method} {one.path} {one.action}: two rows exist at one version")
+
+
+for _method in falcon.COMBINED_METHODS:
+    for _resource in (_Endpoint, _Versions):
+        setattr(_resource, f"on_{_method.lower()}", _resource.respond)
