@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakValueDictionary
 
 from oslo_config import cfg
 
-from pumice.kernel.oslo import coordination
+from pumice.kernel.oslo import FileLock, coordination
 
-# tooz keeps one table of file locks a process and fills it without a lock: two threads that ask for a name for
-# the first time at once could both get it.
-_ASKING = threading.Lock()
+# Threads of this process take turns at a name before they ask tooz, because POSIX file locks belong to processes:
+# whoever closes the file, even after a failed attempt, ends the lock of any other thread. The table is the
+# process's, not a service's, for several services of one process may share a directory.
+_TURNS: WeakValueDictionary[tuple[str, str], threading.Lock] = WeakValueDictionary()
+_TURNS_LOCK = threading.Lock()
 
 
 class LockTimeout(TimeoutError):
@@ -30,8 +34,9 @@ class Locks:
     """:param conf: the service's, for `[coordination] backend_url` and `host`"""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._url: str = conf.coordination.backend_url
         member = f"{conf.host}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-        self._coordinator: Any = coordination.get_coordinator(conf.coordination.backend_url, member.encode())
+        self._coordinator: Any = coordination.get_coordinator(self._url, member.encode())
 
     def start(self) -> None:
         """Connect to the lock service, and keep what is held alive from a thread."""
@@ -47,12 +52,23 @@ class Locks:
         :param timeout: seconds to wait for it at most; None waits without end
         :raises LockTimeout: it was not free in time
         """
-        with _ASKING:
-            lock = self._coordinator.get_lock(f"pumice-{name}".encode())
-        # Not `timeout=`: the etcd driver takes that for the life of its lease.
-        if not lock.acquire(blocking=True if timeout is None else timeout):
+        with _TURNS_LOCK:
+            turn = _TURNS.setdefault((self._url, name), threading.Lock())
+        began = time.monotonic()
+        if not turn.acquire(timeout=-1 if timeout is None else timeout):
             raise LockTimeout(f"lock {name} was not free within {timeout} s")
         try:
-            yield
+            lock = self._coordinator.get_lock(f"pumice-{name}".encode())
+            # Not `timeout=`: the etcd driver takes that for the life of its lease.
+            blocking = True if timeout is None else max(0.0, timeout - (time.monotonic() - began))
+            if not lock.acquire(blocking=blocking):
+                if isinstance(lock, FileLock):
+                    # tooz leaves the file of a failed attempt open until the lock is collected, at any later moment.
+                    lock._lock.lockfile.close()  # noqa: SLF001
+                raise LockTimeout(f"lock {name} was not free within {timeout} s")
+            try:
+                yield
+            finally:
+                lock.release()
         finally:
-            lock.release()
+            turn.release()

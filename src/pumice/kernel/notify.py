@@ -19,7 +19,7 @@ from typing import Any, cast
 from oslo_config import cfg
 from sqlalchemy import BigInteger, CursorResult, Integer, String, delete, or_, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
-from stevedore import named
+from stevedore import driver
 
 from pumice.kernel.bus import NO_BROKER
 from pumice.kernel.config import ConfigError
@@ -200,26 +200,23 @@ class _Delivery:
         # Imported only where notifications are wanted: oslo.messaging costs 0.3 s at every start.
         from pumice.kernel.oslo import messaging_conf, oslo_messaging  # noqa: PLC0415
 
-        names = [name for name in section.driver if name != "noop"]
+        names = {name for name in section.driver if name != "noop"}
+        known = entry_points(group=DRIVERS).names
+        if unknown := names - known:
+            allowed = ", ".join(sorted(known))
+            raise ConfigError(f"[{GROUP}] driver = {', '.join(sorted(unknown))} is refused: it may be {allowed}")
         own = messaging_conf(conf)
         url = section.transport_url or conf.transport_url
-        needs_bus = not {"log", "test"}.issuperset(names)
+        needs_bus = not names <= {"log", "test"}
         if needs_bus and url in NO_BROKER:
             where = "set transport_url there or in [DEFAULT]"
-            raise ConfigError(f"[{GROUP}] driver = {', '.join(names)} needs a message bus: {where}")
+            raise ConfigError(f"[{GROUP}] driver = {', '.join(sorted(names))} needs a message bus: {where}")
         self._transport = _Watched(oslo_messaging.get_notification_transport(own, url=url) if needs_bus else None)
-        found = named.NamedExtensionManager[Any](
-            DRIVERS,
-            names=names,
-            invoke_on_load=True,
-            invoke_args=(own,),
-            invoke_kwds={"topics": section.topics, "transport": self._transport},
-            on_missing_entrypoints_callback=None,
-        )
-        self._drivers: list[Any] = [driver.obj for driver in found]
-        if missing := set(names).difference(found.names()):
-            known = ", ".join(sorted(entry_points(group=DRIVERS).names))
-            raise ConfigError(f"[{GROUP}] driver = {', '.join(sorted(missing))} cannot be used: it may be {known}")
+        topics = section.topics
+        self._drivers: list[Any] = [
+            driver.DriverManager(DRIVERS, name).driver(own, topics=topics, transport=self._transport)
+            for name in sorted(names)
+        ]
 
     def send(self, row: Notification) -> bool:
         message = {
@@ -231,10 +228,10 @@ class _Delivery:
             "timestamp": str(row.created_at),
         }
         self._transport.failed = False
-        for driver in self._drivers:
+        for sender in self._drivers:
             try:
                 # No retries below: the row stays in the outbox, and a stop need not wait.
-                driver.notify({}, message, row.priority, 0)
+                sender.notify({}, message, row.priority, 0)
             except Exception:
                 LOG.exception("notification %s (%s) cannot be delivered", row.id, row.event_type)
                 return False

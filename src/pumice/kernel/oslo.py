@@ -19,8 +19,9 @@ with warnings.catch_warnings():
     from oslo_messaging._metrics import client as metrics
     from oslo_messaging._tracing import client as tracing
     from tooz import coordination
+    from tooz.drivers.file import FileLock
 
-__all__ = ["coordination", "messaging_conf", "oslo_messaging"]
+__all__ = ["FileLock", "coordination", "messaging_conf", "oslo_messaging"]
 
 
 def messaging_conf(conf: cfg.ConfigOpts) -> cfg.ConfigOpts:
