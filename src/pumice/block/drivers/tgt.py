@@ -98,14 +98,14 @@ class TgtExports:
             for target in self._targets_of(volume_id):
                 if target.path == str(path) and target.megabytes == round(size / 1e6):
                     continue
-                self._remove_unit(target.tid)
+                self._delete_when_idle(Mode.UNIT, target.tid)
                 self._add_unit(target.tid, volume_id, path, read_only=bool(target.read_only))
 
     def remove_volume(self, volume_id: str) -> None:
         """Remove whatever targets a volume still has."""
         with contextlib.suppress(TgtdAbsent), self._exclusive():
             for target in self._targets_of(volume_id):
-                self._tgtd.call(Mode.TARGET, Op.DELETE, target.tid, force=True)
+                self._delete_when_idle(Mode.TARGET, target.tid)
                 for user in target.accounts:
                     self._delete_account(user)
 
@@ -195,16 +195,20 @@ class TgtExports:
         )
         self._tgtd.call(Mode.UNIT, Op.UPDATE, tid, LUN, parameters=f"targetOps {parameters},")
 
-    def _remove_unit(self, tid: int) -> None:
+    def _delete_when_idle(self, mode: Mode, tid: int) -> None:
+        """Delete a target or its unit, which must wait for the writes in flight even where force is used."""
         deadline = time.monotonic() + _BUSY_SECONDS
         while True:
             self._tgtd.drop_connections(tid)
             try:
-                self._tgtd.call(Mode.UNIT, Op.DELETE, tid, LUN)
+                if mode == Mode.TARGET:
+                    self._tgtd.call(mode, Op.DELETE, tid, force=True)
+                else:
+                    self._tgtd.call(mode, Op.DELETE, tid, LUN)
             except TgtdError as error:
-                if error.code == Code.NO_UNIT:
+                if error.code in {Code.NO_TARGET, Code.NO_UNIT}:
                     return
-                if error.code != Code.UNIT_ACTIVE or time.monotonic() > deadline:
+                if error.code not in {Code.UNIT_ACTIVE, Code.TARGET_ACTIVE} or time.monotonic() > deadline:
                     raise
                 time.sleep(0.002)
             else:
@@ -212,7 +216,7 @@ class TgtExports:
 
     def _remove(self, export: Export, target: Target | None) -> None:
         if target:
-            self._tgtd.call(Mode.TARGET, Op.DELETE, target.tid, force=True)
+            self._delete_when_idle(Mode.TARGET, target.tid)
         for user in self._tgtd.accounts():
             if user.startswith(_account_prefix(export)):
                 self._delete_account(user)

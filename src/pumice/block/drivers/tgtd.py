@@ -47,6 +47,7 @@ class Code(enum.IntEnum):
     NO_CONNECTION = 7
     TARGET_EXISTS = 9
     NO_ACCOUNT = 15
+    TARGET_ACTIVE = 19
     UNIT_ACTIVE = 20
 
 
