@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from oslo_config import cfg, types
+from oslo_config import cfg
 
+from pumice.block.drivers.options import COMMON
 from pumice.kernel.options import ServiceOptions, identity_options
 
 
@@ -105,22 +106,10 @@ NOVA = [
 
 BACKEND = [
     cfg.StrOpt("volume_driver", help="The backend's driver: a name, or the path of its class."),
-    cfg.StrOpt("volume_backend_name", help="Name that volume types ask for. Without it, the section's name."),
     cfg.HostAddressOpt("backend_host", help="Takes the place of [DEFAULT] host for this backend."),
     cfg.StrOpt("backend_availability_zone", help="Takes the place of [DEFAULT] storage_availability_zone."),
-    cfg.IntOpt(
-        "reserved_percentage", default=0, min=0, max=100, help="Percent of the total capacity that is kept free."
-    ),
-    cfg.Opt(
-        "max_over_subscription_ratio",
-        type=types.String(regex=r"^(auto|\d+(\.\d+)?)$"),
-        default="20.0",
-        help="How many times its capacity a thin pool may promise, or `auto`.",
-    ),
-    cfg.StrOpt("filter_function", help="Expression that must be true for the pool to be chosen (DriverFilter)."),
-    cfg.StrOpt("goodness_function", help="Expression between 0 and 100 that ranks the pool (GoodnessWeigher)."),
+    *COMMON,
 ]
-
 
 SERVICE = ServiceOptions(
     name="block",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -34,11 +35,11 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One enabled backend. `options` holds the values of its section."""
+    """One enabled backend: the class (or other maker) of its driver, and the values of its section."""
 
     name: str
-    driver: type
-    options: Any
+    driver: Any
+    section: cfg.ConfigOpts.GroupAttr
 
 
 def load(
@@ -80,31 +81,23 @@ def catalog(service: ServiceOptions, plugins: Mapping[str, str] | None = None) -
     return groups
 
 
-def drivers(service: ServiceOptions) -> dict[str, str]:
+@cache
+def drivers(namespace: str) -> Mapping[str, str]:
     """Name -> path of the class, of the installed drivers."""
-    return {entry.name: entry.value for entry in entry_points(group=service.namespace)}
+    return {entry.name: entry.value for entry in entry_points(group=namespace)}
 
 
-def driver_class(service: ServiceOptions, value: str) -> type:
+def driver_class(service: ServiceOptions, value: str) -> Any:
     """The class that a driver's name or path stands for.
 
     :raises LookupError: there is no such driver
     """
-    path = drivers(service).get(value, value)
+    path = drivers(service.namespace).get(value, value)
     module, _, name = path.partition(":") if ":" in path else path.rpartition(".")
     try:
-        found = getattr(import_module(module), name)
+        return getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise LookupError(str(error)) from error
-    if not isinstance(found, type):
-        raise LookupError(f"{path} is not a class")
-    return found
-
-
-def driver_options(driver: type) -> list[cfg.Opt]:
-    """What a driver reads from its section: `OPTIONS` of the class, or of its module."""
-    own = getattr(driver, "OPTIONS", None) or getattr(import_module(driver.__module__), "OPTIONS", None)
-    return list(own or ())
 
 
 def backends(conf: cfg.ConfigOpts, service: str) -> list[Backend]:
@@ -159,7 +152,7 @@ class _Loading:
                 raise ConfigError(f"{file}: there is no such file")
             try:
                 cfg.ConfigParser(str(file), self.given).parse()
-            except (cfg.Error, OSError, ValueError) as error:
+            except (cfg.Error, cfg.ParseError, OSError, ValueError) as error:
                 raise ConfigError(f"{file} cannot be read: {_one_line(error)}") from error
 
     def said(self, group: str, option: str) -> Any:
@@ -183,9 +176,9 @@ class _Loading:
         try:
             driver = driver_class(self.service, str(value))
         except LookupError as error:
-            allowed = f"it may be {', '.join(sorted(drivers(self.service)))} or the path of a class"
+            allowed = f"it may be {', '.join(sorted(drivers(self.service.namespace)))} or the path of a class"
             raise ConfigError(_refused(name, key, value, f"{allowed} ({error})")) from error
-        own = driver_options(driver)
+        own: Sequence[cfg.Opt] = getattr(driver, "options", ())
         taken = {option.dest for option in own}
         options = [*own, *(option for option in self.service.backend_options if option.dest not in taken)]
         self.register(name, options)

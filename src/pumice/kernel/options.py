@@ -22,7 +22,7 @@ class ServiceOptions:
     :param backends: the option in [DEFAULT] that lists the sections of enabled backends
     :param driver: the option of such a section that names the driver
     :param namespace: entry points of drivers
-    :param backend_options: options of each such section beside the driver's own `OPTIONS`
+    :param backend_options: options of each such section; a driver adds its own as the class attribute `options`
     """
 
     name: str

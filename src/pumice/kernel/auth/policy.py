@@ -216,7 +216,8 @@ class Policy:
             raise ConfigError(f"[oslo_policy] policy_file = {file}: there is no such file")
         try:
             rules = _Rules(self._conf, list(self._defaults.values()))
-        except (ValueError, OSError, cfg.Error) as error:
+        # The last two are how oslo.policy takes a file that is YAML, but no map of rules.
+        except (ValueError, OSError, cfg.Error, AttributeError, TypeError) as error:
             raise ConfigError(f"[oslo_policy] policy_file = {file} cannot be read: {error}") from error
         if unknown := sorted(set(rules.enforcer.rules) - set(self._defaults)):
             LOG.warning("%s names rules that this service does not ask: %s", file, ", ".join(unknown))
