@@ -20,8 +20,8 @@ from sqlalchemy import select, update
 from pumice.kernel.config import ConfigError
 from pumice.kernel.db.base import Base, utcnow
 from pumice.kernel.db.engine import Database
+from pumice.kernel.messaging import messaging_conf, oslo_messaging
 from pumice.kernel.notify import BATCH, Notification, Notifier
-from pumice.kernel.oslo import messaging_conf, oslo_messaging
 
 
 @pytest.fixture

@@ -1,4 +1,8 @@
-"""The bus over oslo.messaging, for services of several processes."""
+"""oslo.messaging on plain threads, and the bus over it, for services of several processes.
+
+Importing it imports eventlet wherever that is installed, which warns that it is deprecated; oslo.service, below
+it, takes eventlet as its back end unless told otherwise first.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import os
 import queue
 import threading
 import uuid
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +19,38 @@ from typing import Any
 from oslo_config import cfg
 
 from pumice.kernel.bus import OUTBOX, Payload, deliver
-from pumice.kernel.oslo import messaging_conf, oslo_messaging
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from oslo_service import backend
+
+    backend.init_backend(backend.BackendType.THREADING)
+    import oslo_messaging
+    from oslo_messaging._metrics import client as metrics
+    from oslo_messaging._tracing import client as tracing
+
+__all__ = ["MessagingBus", "messaging_conf", "oslo_messaging"]
 
 LOG = logging.getLogger(__name__)
 
 EXCHANGE = "pumice"
 STOP_SECONDS = 5
 RETRY_SECONDS = 5
+
+
+def messaging_conf(conf: cfg.ConfigOpts) -> cfg.ConfigOpts:
+    """A ConfigOpts for one oslo.messaging transport, on the files that `conf` was read from.
+
+    Its own, because oslo.messaging registers options as it goes along whose names we have too, with other
+    defaults (`transport_url`).
+    """
+    own = cfg.ConfigOpts()
+    own(args=[], project="pumice", default_config_files=list(conf.config_file), default_config_dirs=[])
+    # oslo.messaging registers these on the global configuration only. Without them, a server on any other
+    # one swallows every message, silently.
+    own.register_opts(tracing.oslo_messaging_tracing, group="oslo_messaging_tracing")
+    own.register_opts(metrics.oslo_messaging_metrics, group="oslo_messaging_metrics")
+    return own
 
 
 @dataclass(frozen=True, slots=True)

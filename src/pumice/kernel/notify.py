@@ -198,7 +198,7 @@ class _Delivery:
 
     def __init__(self, conf: cfg.ConfigOpts, section: Any) -> None:
         # Imported only where notifications are wanted: oslo.messaging costs 0.3 s at every start.
-        from pumice.kernel.oslo import messaging_conf, oslo_messaging  # noqa: PLC0415
+        from pumice.kernel.messaging import messaging_conf, oslo_messaging  # noqa: PLC0415
 
         names = {name for name in section.driver if name != "noop"}
         known = entry_points(group=DRIVERS).names
