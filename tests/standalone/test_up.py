@@ -35,6 +35,7 @@ def test_everything_answers_and_all_is_kept_over_a_stop(settings, clean, monkeyp
     assert running.service.calls[-1] == "stop"
     assert not running.storage.path.is_mount()
     assert_private(settings.data_directory)
+    assert "/etc/keystone" not in (settings.data_directory / "keystone" / "keystone.log").read_text()
 
     begin = time.monotonic()
     with Standalone(settings, SmallService) as again:

@@ -34,6 +34,8 @@ connection = sqlite:///{directory}/keystone.db?timeout=30
 provider = fernet
 [fernet_tokens]
 key_repository = {directory}/fernet-keys
+[fernet_receipts]
+key_repository = {directory}/receipt-keys
 [credential]
 key_repository = {directory}/credential-keys
 [cache]
@@ -101,7 +103,8 @@ class Keystone:
 
     def prepare(self) -> None:
         """Write the configuration and the admin's password; start nothing."""
-        for path in (self.directory, self.directory / "fernet-keys", self.directory / "credential-keys"):
+        keys = [self.directory / name for name in ("fernet-keys", "receipt-keys", "credential-keys")]
+        for path in (self.directory, *keys):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _private(self.directory / "keystone.conf") as file:
             file.write(_CONF.format(directory=self.directory))
@@ -150,7 +153,8 @@ class Keystone:
         self.stop()
         lines = (self.directory / "child.out").read_text(errors="replace").strip().splitlines()
         last = lines[-1] if lines else "it said nothing"
-        raise StandaloneError(f"Keystone ended while starting: {last} (see {self.directory}/child.out)")
+        where = f"child.out and keystone.log in {self.directory}"
+        raise StandaloneError(f"Keystone ended while starting: {last} (see {where})")
 
     @property
     def alive(self) -> bool:

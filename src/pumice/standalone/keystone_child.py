@@ -26,6 +26,7 @@ def _set_up(directory: Path, public_url: str) -> None:
     commands = [
         ["db_sync"],
         ["fernet_setup", *owner],
+        ["receipt_setup", *owner],
         ["credential_setup", *owner],
         ["bootstrap", "--bootstrap-public-url", public_url, "--bootstrap-region-id", "RegionOne"],
     ]
@@ -74,7 +75,7 @@ def main() -> None:
         from cheroot.wsgi import Server  # noqa: PLC0415
         from keystone.wsgi.api import application  # noqa: PLC0415
 
-        Server((host, port), application, numthreads=10).safe_start()
+        Server((host, port), application, numthreads=10, request_queue_size=128).safe_start()
 
 
 if __name__ == "__main__":

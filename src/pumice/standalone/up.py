@@ -138,7 +138,8 @@ class Standalone:
         )
 
     def _serve(self, undo: ExitStack) -> None:
-        server = _ApiServer((self.settings.host, self.settings.port), self.service.wsgi(), numthreads=API_THREADS)
+        address = (self.settings.host, self.settings.port)
+        server = _ApiServer(address, self.service.wsgi(), numthreads=API_THREADS, request_queue_size=128)
         server.prepare()
         thread = threading.Thread(target=server.serve, name="api", daemon=True)
         thread.start()
@@ -183,8 +184,9 @@ def block_service(files: Sequence[Path]) -> Service:
     from pumice.block.service import BlockService  # noqa: PLC0415
     from pumice.kernel import config, logging  # noqa: PLC0415
     from pumice.kernel.db import migrations  # noqa: PLC0415
+    from pumice.kernel.db.engine import Database  # noqa: PLC0415
 
     conf = config.load("block", files)
     logging.setup(conf)
-    migrations.upgrade(conf)
+    migrations.upgrade(Database(conf.database.connection), "block")
     return BlockService(conf)
