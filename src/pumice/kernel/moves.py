@@ -122,6 +122,18 @@ def touch(tx: Session, model: type[R], id: str, *, guards: Sequence[Guard] = (),
     return begin(tx, model, id, stay, operation_id=None, guards=guards, **values)
 
 
+def lock(tx: Session, model: type[R], id: str) -> R:
+    """The row as it is, kept from changing until the transaction ends.
+
+    :raises NotFound: it is gone
+    """
+    statement = select(model).where(model.id == id).with_for_update().execution_options(populate_existing=True)
+    row = tx.scalars(statement).one_or_none()
+    if row is None:
+        raise NotFound(f"{model.__label__} {id} could not be found.")
+    return row
+
+
 def _fresh(tx: Session, model: type[R], id: str) -> R:
     return tx.scalars(select(model).where(model.id == id).execution_options(populate_existing=True)).one()
 

@@ -68,14 +68,15 @@ class Quotas:
         limits = self.limits(tx, project_id, [resource for resource, delta in wanted.items() if delta > 0])
         for resource, delta in wanted.items():
             limit = limits.get(resource, UNLIMITED)
-            if not self._add(tx, project_id, resource, delta, limit):
+            if not _add(tx, project_id, resource, delta, limit):
                 in_use = self._in_use(tx, project_id, resource)
                 if in_use is None:
                     _insert(tx, project_id, resource)
-                    if self._add(tx, project_id, resource, delta, limit):
+                    if _add(tx, project_id, resource, delta, limit):
                         continue
                 raise OverLimit(
-                    f"The quota of {resource} is exceeded: {delta} more are asked for, {in_use or 0} of {limit} are in use."
+                    f"The quota of {resource} is exceeded: "
+                    f"{delta} more are asked for, {in_use or 0} of {limit} are in use."
                 )
 
     def limits(self, tx: Session, project_id: str, resources: Iterable[str]) -> dict[str, int]:
@@ -132,12 +133,6 @@ class Quotas:
             for name in names
         }
 
-    def _add(self, tx: Session, project_id: str, resource: str, delta: int, limit: int) -> bool:
-        here = [QuotaUsage.project_id == project_id, QuotaUsage.resource == resource]
-        if delta > 0 and limit != UNLIMITED:
-            here.append(QuotaUsage.in_use + delta <= limit)
-        return bool(changed(tx, update(QuotaUsage).where(*here).values(in_use=QuotaUsage.in_use + delta)))
-
     def _in_use(self, tx: Session, project_id: str, resource: str) -> int | None:
         here = (QuotaUsage.project_id == project_id, QuotaUsage.resource == resource)
         return tx.scalar(select(QuotaUsage.in_use).where(*here))
@@ -153,6 +148,23 @@ def check(tx: Session, sums: Mapping[tuple[str, str], int]) -> list[str]:
         for project, resource in sorted({*counters, *(key for key, total in sums.items() if total)})
         if counters.get((project, resource), 0) != sums.get((project, resource), 0)
     ]
+
+
+def refund(tx: Session, project_id: str, charged: Mapping[str, int]) -> None:
+    """Take back what was charged for something that is gone; never refused.
+
+    :param charged: resource → what it was charged with
+    """
+    for resource, amount in sorted(charged.items()):
+        if amount:
+            _add(tx, project_id, resource, -amount, UNLIMITED)
+
+
+def _add(tx: Session, project_id: str, resource: str, delta: int, limit: int) -> bool:
+    here = [QuotaUsage.project_id == project_id, QuotaUsage.resource == resource]
+    if delta > 0 and limit != UNLIMITED:
+        here.append(QuotaUsage.in_use + delta <= limit)
+    return bool(changed(tx, update(QuotaUsage).where(*here).values(in_use=QuotaUsage.in_use + delta)))
 
 
 def _insert(tx: Session, project_id: str, resource: str) -> None:

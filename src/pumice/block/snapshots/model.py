@@ -11,13 +11,17 @@ from pumice.kernel.db.base import Base, Moving
 
 
 class Snapshot(Moving, Base):
-    """`size` in GiB is the volume's when the snapshot was taken; `volume_type_id` is the volume's, for quotas."""
+    """`size` in GiB is the volume's when the snapshot was taken.
+
+    `volume_type_id` is the volume's, and `charged_gb` what the snapshot counts in gigabytes quotas.
+    """
 
     __tablename__ = "snapshots"
     __label__: ClassVar[str] = "Snapshot"
 
     volume_id: Mapped[str] = mapped_column(String(36), ForeignKey("volumes.id"), index=True)
     size: Mapped[int]
+    charged_gb: Mapped[int]
     name: Mapped[str | None]
     description: Mapped[str | None]
     volume_type_id: Mapped[str | None] = mapped_column(String(36))

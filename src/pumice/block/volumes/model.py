@@ -6,23 +6,26 @@ import datetime
 from typing import Any, ClassVar
 
 from sqlalchemy import String
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped, mapped_column, relationship
 
+from pumice.block.attachments.model import Attachment
+from pumice.block.types.model import VolumeType
 from pumice.kernel.db.base import Base, Moving
 
 
 class Volume(Moving, Base):
-    """`size` is in GiB. `host` is "host@backend#pool" once placed; `meta`, `admin_meta` and `image_meta` hold the
-    user's metadata, the admin-held keys (readonly, attached_mode) and the image's properties.
+    """`size` is in GiB, and `growing_gb` what an extend under way will add to it.
 
-    `attach_status` and, between reserve and detach, `status` follow from the rows of attachments
-    (`block.attachments.derive`).
+    `host` is "host@backend#pool" once placed; `meta`, `admin_meta` and `image_meta` hold the user's metadata, the
+    admin-held keys (readonly, attached_mode) and the image's properties. `attach_status` and, between reserve and
+    detach, `status` follow from the rows of attachments (`block.attachments.derive`).
     """
 
     __tablename__ = "volumes"
     __label__: ClassVar[str] = "Volume"
 
     size: Mapped[int]
+    growing_gb: Mapped[int] = mapped_column(default=0)
     name: Mapped[str | None]
     description: Mapped[str | None]
     availability_zone: Mapped[str | None]
@@ -48,9 +51,13 @@ class Volume(Moving, Base):
     admin_meta: Mapped[dict[str, str]] = mapped_column(default=dict)
     image_meta: Mapped[dict[str, Any] | None]
 
-    @property
-    def encrypted(self) -> bool:
-        return self.encryption_key_id is not None
+    attachments: Mapped[list[Attachment]] = relationship(viewonly=True, lazy="raise")
+    type: Mapped[VolumeType | None] = relationship(
+        primaryjoin=lambda: Volume.volume_type_id == VolumeType.id,
+        foreign_keys=volume_type_id,
+        viewonly=True,
+        lazy="raise",
+    )
 
     @property
     def pool(self) -> str:

@@ -11,7 +11,8 @@ import datetime
 import uuid
 from typing import Any, ClassVar
 
-from sqlalchemy import JSON, ColumnElement, MetaData, String
+from sqlalchemy import JSON, ColumnElement, DateTime, MetaData, String
+from sqlalchemy.dialects import mysql
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
@@ -32,7 +33,14 @@ class Base(DeclarativeBase):
             "pk": "pk_%(table_name)s",
         }
     )
-    type_annotation_map = {dict[str, Any]: JSON, dict[str, str]: JSON, list[str]: JSON, str: String(255)}  # noqa: RUF012
+    type_annotation_map = {  # noqa: RUF012 - SQLAlchemy's own protocol
+        dict[str, Any]: JSON,
+        dict[str, str]: JSON,
+        list[str]: JSON,
+        str: String(255),
+        # Lists are ordered by times: whole seconds, MySQL's default, would not do.
+        datetime.datetime: DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb"),
+    }
 
 
 class Identified:

@@ -11,11 +11,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from oslo_db import exception as db_errors
 from oslo_db.sqlalchemy import exc_filters
-from sqlalchemy import Connection, Engine, UpdateBase, create_engine, event, make_url
+from sqlalchemy import Connection, CursorResult, Engine, UpdateBase, create_engine, event, make_url
 from sqlalchemy.orm import Session
 
 T = TypeVar("T")
@@ -96,7 +96,8 @@ def after_commit(tx: Session, callback: Callable[[], None]) -> None:
 
 def changed(tx: Session, statement: UpdateBase) -> int:
     """Execute an UPDATE, DELETE or INSERT and return how many rows it matched."""
-    return tx.execute(statement.execution_options(synchronize_session=False)).rowcount
+    result = tx.execute(statement, execution_options={"synchronize_session": False})
+    return cast("CursorResult[Any]", result).rowcount
 
 
 def _prepare_sqlite(engine: Engine) -> None:

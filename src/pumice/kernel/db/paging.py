@@ -135,7 +135,7 @@ class Listing(Generic[R]):
     :param unknown_marker: what a marker that is not in the list raises
     """
 
-    model: type[Any]
+    model: type[R]
     resource: str
     configured: tuple[str, ...] = ()
     filters: tuple[Filter, ...] = ()

@@ -25,6 +25,7 @@ class Scoped(Protocol):
 
 
 M = TypeVar("M", bound=Scoped)
+S = TypeVar("S", bound=Select[Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Scope:
 
     project_id: str | None
 
-    def select(self, model: type[M]) -> Select[tuple[M]]:
+    def select(self, model: type[M]) -> Select[M]:
         """A SELECT of the rows of `model` that this scope sees."""
         return self.limit(select(model), model)
 
@@ -41,15 +42,14 @@ class Scope:
         """A SELECT of some columns or aggregates over the rows of `model` that this scope sees."""
         return self.limit(select(*columns).select_from(model), model)
 
-    def limit(self, statement: Select[Any], model: type[M]) -> Select[Any]:
+    def limit(self, statement: S, model: type[M]) -> S:
         """`statement`, which selects from `model`, narrowed to what this scope sees."""
         return statement if self.project_id is None else statement.where(model.visible_to(self.project_id))
 
     def find(self, tx: Session, model: type[M], id: str) -> M | None:
         key: InstrumentedAttribute[str] = model.id  # type: ignore[attr-defined]
-        statement: Select[Any] = self.select(model).where(key == id)
-        row: M | None = tx.scalars(statement).one_or_none()
-        return row
+        statement = self.select(model).where(key == id)
+        return tx.scalars(statement).one_or_none()
 
     def get(self, tx: Session, model: type[M], id: str) -> M:
         """:raises NotFound: there is no such row, or it is not this scope's to see"""

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import datetime
 import logging
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy import Update, UpdateBase, delete, or_, select, update
 from sqlalchemy.orm import Session
 
-from pumice.kernel import messages, moves, notify
+from pumice.kernel import messages, moves
 from pumice.kernel.auth.context import RequestContext
 from pumice.kernel.bus import Bus
 from pumice.kernel.db.base import Moving, new_id, utcnow
 from pumice.kernel.db.engine import Database, after_commit, changed
-from pumice.kernel.moves import Guard, Superseded
+from pumice.kernel.moves import End, Guard, Superseded
+from pumice.kernel.notify import Notifier
 from pumice.kernel.operations.kinds import Done, Failure, Kind, Next, Outcome, Wait
 from pumice.kernel.operations.model import LIVE, Hold, Lane, Operation, State
 
@@ -36,13 +38,18 @@ class LeaseLost(Exception):
 
 
 class Journal:
-    """:param kinds: every kind of the service; workers claim only these"""
+    """:param kinds: every kind of the service; workers claim only these
+    :param message_ttl: seconds that a message about a failure lives
+    """
 
-    def __init__(self, db: Database, bus: Bus, kinds: Iterable[Kind], publisher: str) -> None:
+    def __init__(
+        self, db: Database, bus: Bus, notifier: Notifier, kinds: Iterable[Kind], *, message_ttl: int = messages.TTL
+    ) -> None:
         self.db = db
         self.bus = bus
+        self.notifier = notifier
         self.kinds: Mapping[str, Kind] = {kind.name: kind for kind in kinds}
-        self.publisher = publisher
+        self._message_ttl = message_ttl
 
     # Submitting
 
@@ -90,8 +97,7 @@ class Journal:
         tx.add(operation)
         tx.add_all([Hold(id=new_id(), operation_id=id, resource_id=held) for held in holds])
         tx.flush()
-        if kind.event and kind.describe and resource is not None:
-            self._emit(tx, operation, kind, "start", kind.describe(tx, resource))
+        self._tell(tx, operation, kind, "start", resource)
         self.ring(tx, operation)
         return operation
 
@@ -138,6 +144,14 @@ class Journal:
         """Ring the doorbell once the transaction has been committed."""
         bell = doorbell(operation.queue, operation.lane)
         after_commit(tx, lambda: self.bus.ring(bell, operation.id))
+
+    def _ring_later(self, bell: str, id: str, delay: float) -> None:
+        if not delay:
+            self.bus.ring(bell, id)
+            return
+        timer = threading.Timer(delay, self.bus.ring, (bell, id))
+        timer.daemon = True
+        timer.start()
 
     def supersede(self, tx: Session, model: type[R], id: str) -> None:
         """Take a row away from the operation that owns it: the operation is cancelled and its charges undone."""
@@ -271,14 +285,18 @@ class Journal:
         try:
             self.db.write(work)
         except Superseded as error:
-            self.db.write(lambda tx: self._drop(tx, operation))
+            self.drop(operation)
             raise LeaseLost(str(error)) from error
 
-    def _drop(self, tx: Session, operation: Operation) -> None:
-        """The resource has gone to another owner while we still had the operation: it ends without effect."""
+    def drop(self, operation: Operation) -> None:
+        """End without effect an operation that we have and whose resource has gone to another owner."""
         values = {"state": State.CANCELLED, "error": "superseded", "finished_at": utcnow()}
-        changed(tx, _mine(operation).values(values))
-        self._forget(tx, operation)
+
+        def work(tx: Session) -> None:
+            changed(tx, _mine(operation).values(values))
+            self._forget(tx, operation)
+
+        self.db.write(work)
 
     def _finish(self, tx: Session, operation: Operation, state: State, error: str | None) -> None:
         progress = {"progress": 100.0} if state is State.SUCCEEDED else {}
@@ -290,17 +308,16 @@ class Journal:
         after_commit(tx, lambda: self.bus.publish(FINISHED, {"id": operation.id}))
 
     def _done(self, tx: Session, operation: Operation, kind: Kind, outcome: Done) -> None:
-        row = tx.get(kind.model, operation.resource_id) if kind.model else None
-        payload = kind.describe(tx, row) if kind.event and kind.describe and row is not None else None
         outcome.also(tx)
-        if kind.model and kind.move:
-            status = outcome.status or kind.move.done
-            moves.end(tx, kind.model, operation.resource_id, status, operation_id=operation.id, **outcome.values)
-            fresh = tx.get(kind.model, operation.resource_id, populate_existing=True)
-            if fresh is not None and kind.describe:
-                payload = kind.describe(tx, fresh)
-        if payload is not None:
-            self._emit(tx, operation, kind, "end", payload)
+        if kind.model is None or kind.move is None:
+            return
+        status = outcome.status or kind.move.done
+        if status is End.GONE:
+            self._tell(tx, operation, kind, "end", tx.get(kind.model, operation.resource_id))
+        moves.end(tx, kind.model, operation.resource_id, status, operation_id=operation.id, **outcome.values)
+        if status is not End.GONE:
+            row = tx.get(kind.model, operation.resource_id, populate_existing=True)
+            self._tell(tx, operation, kind, "end", row)
 
     def _failed(self, tx: Session, operation: Operation, kind: Kind, failure: Failure) -> None:
         kind.undo(tx, operation)
@@ -316,6 +333,7 @@ class Journal:
                 resource_id=operation.resource_id,
                 action=kind.action,
                 detail=failure.detail,
+                ttl=self._message_ttl,
             )
 
     def _next(self, tx: Session, operation: Operation, kind: Kind, outcome: Next) -> None:
@@ -329,13 +347,12 @@ class Journal:
             moves.amend(tx, kind.model, operation.resource_id, operation_id=operation.id, **outcome.values)
         outcome.also(tx)
         bell = doorbell(values["queue"], operation.lane)
-        after_commit(tx, lambda: self.bus.ring(bell, operation.id))
+        after_commit(tx, lambda: self._ring_later(bell, operation.id, outcome.delay))
 
-    def _emit(self, tx: Session, operation: Operation, kind: Kind, phase: str, payload: dict[str, Any]) -> None:
-        notify.emit(
-            tx, id=f"{operation.id}.{phase}", event_type=f"{kind.event}.{phase}", payload=payload,
-            publisher_id=self.publisher,
-        )  # fmt: skip
+    def _tell(self, tx: Session, operation: Operation, kind: Kind, phase: str, row: Any) -> None:
+        """Notify of a phase of the operation, `row` being its resource as it is then."""
+        if self.notifier.enabled and kind.event and kind.describe and row is not None:
+            self.notifier.emit(tx, operation.id, f"{kind.event}.{phase}", kind.describe(tx, row))
 
     # Progress
 

@@ -84,7 +84,7 @@ class Step(Protocol):
     made under the operation's or the resource's id before it makes it.
     """
 
-    def __call__(self, run: Run) -> Outcome: ...
+    def __call__(self, run: Run, /) -> Outcome: ...
 
 
 class Undo(Protocol):
@@ -93,7 +93,7 @@ class Undo(Protocol):
     Also run when a reset or a forced delete takes the resource away from the operation.
     """
 
-    def __call__(self, tx: Session, operation: Operation) -> None: ...
+    def __call__(self, tx: Session, operation: Operation, /) -> None: ...
 
 
 def undo_nothing(_tx: Session, _operation: Operation) -> None:
@@ -107,6 +107,7 @@ class Kind:
     :param move: the move that the operation ends; None together with `model`
     :param steps: by name; an operation begins with the one it was submitted with ("run")
     :param undo: what a failure undoes
+    :param abandon: called by a worker that lost the operation in the middle of a step: what only it can tidy up
     :param action: for the user's message about a failure
     :param event: notifications are `<event>.start` and `<event>.end`, with the payload of `describe`
     :param seconds: from acceptance to the moment when it counts as failed
@@ -119,6 +120,7 @@ class Kind:
     move: Move | None = None
     steps: Mapping[str, Step]
     undo: Undo = undo_nothing
+    abandon: Callable[[Run], None] | None = None
     action: Action | None = None
     event: str = ""
     describe: Callable[[Session, Any], dict[str, Any]] | None = None

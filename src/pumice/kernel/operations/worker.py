@@ -20,6 +20,7 @@ from typing import Any
 from sqlalchemy import select
 
 from pumice.kernel.db.base import utcnow
+from pumice.kernel.moves import Superseded
 from pumice.kernel.operations.journal import Journal, LeaseLost, doorbell
 from pumice.kernel.operations.kinds import Failure, Outcome
 from pumice.kernel.operations.leases import Life, Watch
@@ -169,9 +170,18 @@ class Worker:
             self._attempt(run)
         except LeaseLost as lost:
             LOG.warning("operation %s (%s) was left: %s", operation.id, operation.kind, lost)
+            self._abandon(run)
         finally:
             with self._lock:
                 self._runs.pop(operation.id, None)
+
+    def _abandon(self, run: Run) -> None:
+        abandon = self.journal.kinds[run.operation.kind].abandon
+        if abandon is not None:
+            try:
+                abandon(run)
+            except Exception:
+                LOG.exception("operation %s may have left something behind", run.operation.id)
 
     def _attempt(self, run: Run) -> None:
         operation = run.operation
@@ -179,6 +189,9 @@ class Worker:
             outcome = self._step(run)
         except LeaseLost:
             raise
+        except Superseded as error:
+            self.journal.drop(operation)
+            raise LeaseLost(str(error)) from error
         except Failure as failure:
             LOG.error("operation %s (%s) failed: %s", operation.id, operation.kind, failure.text)
             self.journal.fail(operation, failure)

@@ -1,0 +1,47 @@
+"""The exports that rows ask for: attachments with a connection, and connections without an attachment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from pumice.block.attachments.model import Attachment, Connection
+from pumice.block.drivers.base import Connector, Export, VolumeRef
+from pumice.block.volumes.model import Volume
+
+
+def export_of(row: Attachment | Connection, volume: Volume) -> Export:
+    """The export that belongs to an attachment or a connection; its id is the row's."""
+    return Export(
+        id=row.id,
+        volume=VolumeRef(id=volume.id, size=volume.size, pool=volume.pool),
+        connector=Connector(row.connector or {}),
+        read_only=isinstance(row, Attachment) and row.attach_mode == "ro",
+        connection=row.connection,
+    )
+
+
+def exports_of(tx: Session, volume: Volume) -> list[Export]:
+    """Every export that the volume may have."""
+    attachments = tx.scalars(select(Attachment).where(Attachment.volume_id == volume.id))
+    connections = tx.scalars(select(Connection).where(Connection.volume_id == volume.id))
+    return [export_of(row, volume) for row in (*attachments, *connections)]
+
+
+def wanted_exports(tx: Session, backend: str, id: str | None = None) -> list[Export]:
+    """The exports that the rows of a backend's volumes ask for: all, or that of one row."""
+    result = []
+    for model in (Attachment, Connection):
+        statement = (
+            select(model, Volume)
+            .join(Volume, Volume.id == model.volume_id)
+            .where(Volume.host.startswith(f"{backend}#", autoescape=True))
+            .where(model.connection.is_not(None), model.ending.is_(False))
+        )
+        if id is not None:
+            statement = statement.where(model.id == id)
+        rows: Any = tx.execute(statement)
+        result += [export_of(row, volume) for row, volume in rows]
+    return result

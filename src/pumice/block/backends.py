@@ -1,0 +1,224 @@
+"""A backend in a volume worker: its driver, what it reports, and the exports it keeps alive."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from pumice.block.attachments.exports import wanted_exports
+from pumice.block.compute import Compute
+from pumice.block.drivers.base import (
+    BackendError,
+    Driver,
+    NoSpace,
+    ObjectMissing,
+    PoolStats,
+    SnapshotRef,
+    VolumeRef,
+    features,
+)
+from pumice.block.snapshots.model import Snapshot
+from pumice.block.volumes.model import Volume
+from pumice.kernel.bus import Bus
+from pumice.kernel.db.engine import Database
+from pumice.kernel.db.scope import everything
+from pumice.kernel.messages import Detail
+from pumice.kernel.moves import Superseded
+from pumice.kernel.operations.kinds import Failure
+from pumice.kernel.operations.worker import Run
+from pumice.kernel.scheduling import pool
+
+LOG = logging.getLogger(__name__)
+
+POOLS = "pools"
+"""Topic on the bus: {"hosts": […]}, the pools that a backend has just reported."""
+SAMPLES_WANTED = "pools.wanted"
+"""Topic on the bus: a scheduler would like to see newer samples than it has."""
+SAMPLES = 5
+"""How often statistics are taken again because something was built meanwhile."""
+
+
+def queue_of(backend: str) -> str:
+    """The queue of operations of `host@backend`."""
+    return f"volume:{backend}"
+
+
+class Backend:
+    """:param name: "host@section", or "cluster@section" for the members of a cluster
+    :param backend_name: what types ask for (`volume_backend_name`)
+    """
+
+    def __init__(
+        self, name: str, backend_name: str, driver: Driver, *, db: Database, bus: Bus, compute: Compute
+    ) -> None:
+        self.name = name
+        self.backend_name = backend_name
+        self.features = features(driver)
+        self.compute = compute
+        self._driver = driver
+        self._db = db
+        self._bus = bus
+        self._trouble: str | None = "it has not been started"
+        self._stopping = False
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._silence: Callable[[], None] = lambda: None
+
+    @property
+    def driver(self) -> Driver:
+        """:raises Failure: the driver has not started up"""
+        if self._trouble is not None:
+            raise Failure(f"backend {self.name} cannot be used: {self._trouble}", detail=Detail.DRIVER_NOT_STARTED)
+        return self._driver
+
+    def state(self) -> str:
+        """ "up" or "down", as services show it."""
+        return "up" if self._trouble is None else "down"
+
+    def start(self, interval: float) -> None:
+        """Start the driver, make the exports again, report; then go on doing so every `interval` seconds."""
+        self.tend()
+        self._thread = threading.Thread(target=self._loop, args=(interval,), name=f"backend-{self.name}", daemon=True)
+        self._thread.start()
+        self._silence = self._bus.subscribe(SAMPLES_WANTED, lambda _: self._wake.set())
+
+    def stop(self) -> None:
+        self._stopping = True
+        self._wake.set()
+        self._silence()
+        if self._thread is not None:
+            self._thread.join()
+        if self._trouble is None:
+            self._driver.stop()
+
+    def _loop(self, interval: float) -> None:
+        while not self._stopping:
+            self._wake.wait(interval)
+            self._wake.clear()
+            if not self._stopping:
+                self.tend()
+
+    def tend(self) -> None:
+        """One round: start what has not started, keep exports alive, report the pools."""
+        try:
+            if self._trouble is not None:
+                self._driver.start()
+                self._trouble = None
+                LOG.info("backend %s is ready", self.name)
+            self.restore_exports()
+            self.report()
+        except Exception as error:
+            # A backend in trouble must not end its worker: it is tried again, and shown as down meanwhile.
+            if self._trouble != str(error):
+                LOG.exception("backend %s is in trouble", self.name)
+            if self._trouble is not None:
+                self._trouble = str(error)
+
+    def restore_exports(self) -> None:
+        """Make again what is exported by the rows and may be gone at the server; harmless where it is not."""
+        with self._db.read() as tx:
+            exports = wanted_exports(tx, self.name)
+        for export in exports:
+            try:
+                self._driver.connect(export)
+                with self._db.read() as tx:
+                    ended = not wanted_exports(tx, self.name, export.id)
+                if ended:
+                    # Its removal began after we had looked: it may have been quicker than our making it again.
+                    self._driver.disconnect(export)
+            except BackendError:
+                LOG.exception("export %s of volume %s could not be made again", export.id, export.volume.id)
+
+    def report(self) -> None:
+        """Take samples of the pools and store them, each with what was surely in it."""
+        for _ in range(SAMPLES):
+            with self._db.read() as tx:
+                settled = pool.settled_now(tx, self.name)
+            samples = [self._sample(stats) for stats in self._driver.pools()]
+            stale = self._db.write(self._store(samples, settled))
+            if not stale:
+                break
+        self._bus.publish(POOLS, {"hosts": [f"{self.name}#{sample.name}" for sample in samples]})
+
+    def _store(self, samples: Sequence[pool.PoolSample], settled: dict[str, int]) -> Callable[[Session], list[str]]:
+        return lambda tx: pool.report(tx, self.name, samples, settled)
+
+    def _sample(self, stats: PoolStats) -> pool.PoolSample:
+        capabilities: dict[str, Any] = {
+            "volume_backend_name": self.backend_name,
+            "vendor_name": self._driver.vendor,
+            "driver_version": self._driver.version,
+            "storage_protocol": self._driver.protocol,
+            "thick_provisioning_support": not stats.thin,
+            "multiattach": stats.multiattach,
+            "online_extend_support": stats.online_extend,
+            "QoS_support": False,
+            "replication_enabled": False,
+            "backend_state": self.state(),
+            "filter_function": stats.filter_function,
+            "goodness_function": stats.goodness_function,
+            "location_info": None,
+            "features": sorted(self.features),
+            **stats.extra,
+        }
+        return pool.PoolSample(
+            name=stats.name,
+            total_gb=stats.total_gb,
+            free_gb=stats.free_gb,
+            provisioned_gb=stats.provisioned_gb,
+            thin=stats.thin,
+            reserved_percentage=stats.reserved_percentage,
+            max_over_subscription_ratio=stats.max_over_subscription_ratio,
+            capabilities=capabilities,
+        )
+
+
+def volume_ref(volume: Volume) -> VolumeRef:
+    return VolumeRef(id=volume.id, size=volume.size, pool=volume.pool)
+
+
+def snapshot_ref(snapshot: Snapshot, volume: Volume) -> SnapshotRef:
+    return SnapshotRef(id=snapshot.id, volume=volume_ref(volume), size=snapshot.size)
+
+
+def driver_of(run: Run) -> Driver:
+    """The driver that a step works with, asked for right before each storage call.
+
+    :raises LeaseLost: the operation is not ours any more
+    :raises Failure: the backend is not ready
+    """
+    run.check()
+    backend: Backend = run.environment
+    return backend.driver
+
+
+def compute_of(run: Run) -> Compute:
+    backend: Backend = run.environment
+    return backend.compute
+
+
+def volume_of(run: Run, id: str | None = None) -> Volume:
+    """The volume that a step works on, read anew.
+
+    :raises Superseded: it is gone
+    """
+    with run.db.read() as tx:
+        volume = everything().find(tx, Volume, id or run.operation.resource_id)
+    if volume is None:
+        raise Superseded(f"volume {id or run.operation.resource_id} is gone")
+    return volume
+
+
+def refused(error: BackendError, detail: Detail) -> Failure:
+    """The failure that a driver's refusal means."""
+    match error:
+        case NoSpace():
+            return Failure(f"no space: {error}", detail=Detail.NO_BACKEND)
+        case ObjectMissing():
+            return Failure(f"missing on the backend: {error}", detail=detail)
+        case _:
+            return Failure(str(error), detail=detail)

@@ -1,0 +1,150 @@
+"""The Block Storage service: its API, its scheduler, and the volume workers of its backends."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+from oslo_config import cfg
+from sqlalchemy.orm import Session
+
+from pumice.block.backends import POOLS, Backend, queue_of
+from pumice.block.compute import Compute
+from pumice.block.kinds import KINDS
+from pumice.block.quotas.resources import defaults
+from pumice.block.routes import API
+from pumice.block.types.lookup import ensure_default_type
+from pumice.block.volumes.operations import SCHEDULER
+from pumice.block.volumes.placement import Placer, lookups
+from pumice.kernel import config, services
+from pumice.kernel.db.base import utcnow
+from pumice.kernel.heart import Heart
+from pumice.kernel.operations.model import Lane
+from pumice.kernel.operations.worker import Worker
+from pumice.kernel.scheduling.plugins import load_filters, load_weighers
+from pumice.kernel.scheduling.pool import BackendState
+from pumice.kernel.scheduling.scheduler import Scheduler
+from pumice.kernel.scheduling.view import PoolView
+from pumice.kernel.scheduling.weighers import ordered, stochastic
+from pumice.kernel.service import Service
+from pumice.kernel.services import Identity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LOG = logging.getLogger(__name__)
+
+SCHEDULER_BINARY, VOLUME_BINARY = "cinder-scheduler", "cinder-volume"
+"""The names by which clients and operators' tools know the two kinds of worker."""
+PARTS = frozenset({"scheduler", "volume"})
+ORDERS = {"OrderedHostHandler": ordered, "StochasticHostHandler": stochastic}
+
+
+class BlockService(Service):
+    """:param conf: of `pumice.kernel.config.load("block", …)`"""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        super().__init__("block", conf, API, KINDS, defaults(conf))
+        self.compute = Compute(conf)
+        self.backends: list[Backend] = []
+        self._workers: list[Worker] = []
+        self._hearts: list[Heart] = []
+        self._endings: list[Callable[[], None]] = []
+
+    def start(self, parts: Collection[str] = PARTS) -> None:
+        """Start workers in this process: of "scheduler" and "volume", those in `parts`."""
+        super().start()
+        self.db.write(ensure_default_type)
+        if "volume" in parts:
+            for section in config.backends(self.conf, "block"):
+                self._start_backend(section)
+        if "scheduler" in parts:
+            self._start_scheduler()
+
+    def stop(self, grace: float = 10.0) -> None:
+        for worker in self._workers:
+            worker.stop(grace)
+        for heart in self._hearts:
+            heart.stop()
+        for backend in self.backends:
+            backend.stop()
+        for end in self._endings:
+            end()
+        super().stop()
+
+    def restore_exports(self) -> None:
+        """Make exports again that are gone, on all backends of this process."""
+        for backend in self.backends:
+            backend.tend()
+
+    def _start_scheduler(self) -> None:
+        conf = self.conf
+        questions = lookups(self.db, self.compute.host_of)
+        scheduler = Scheduler(
+            load_filters(conf.scheduler_default_filters, questions),
+            load_weighers(conf.scheduler_default_weighers, questions, conf),
+            ORDERS[conf.scheduler_weight_handler],
+        )
+        view = PoolView(self.db, self._backend_states)
+        self._endings.append(self.bus.subscribe(POOLS, lambda told: view.hear(told["hosts"])))
+        self._beat(Identity(conf.host, SCHEDULER_BINARY, SCHEDULER_BINARY, conf.storage_availability_zone))
+        placer = Placer(scheduler, view)
+        self._work({SCHEDULER: placer}, all_queues=True)
+
+    def _start_backend(self, section: config.Backend) -> None:
+        conf, options = self.conf, section.options
+        host = f"{options.backend_host or conf.host}@{section.name}"
+        cluster = f"{conf.cluster}@{section.name}" if conf.cluster else None
+        driver = section.driver(options, name=section.name, state_dir=self.state_path)
+        backend = Backend(
+            cluster or host,
+            options.volume_backend_name or section.name,
+            driver,
+            db=self.db,
+            bus=self.bus,
+            compute=self.compute,
+        )
+        self.backends.append(backend)
+        zone = options.backend_availability_zone or conf.storage_availability_zone
+        backend.start(float(conf.report_interval))
+        self._beat(Identity(host, VOLUME_BINARY, VOLUME_BINARY, zone, cluster), backend.state)
+        self._work({queue_of(backend.name): backend})
+
+    def _beat(self, identity: Identity, state: Callable[[], str] = lambda: "up") -> None:
+        heart = Heart(self.db, identity, float(self.conf.report_interval), state)
+        heart.start()
+        self._hearts.append(heart)
+
+    def _work(self, queues: dict[str, object], *, all_queues: bool = False) -> None:
+        options = self.conf.operations
+        worker = Worker(
+            self.journal,
+            queues,
+            lanes={Lane.WORK: options.threads, Lane.FAST: options.reserved_threads},
+            directory=self.state_path / "workers",
+            host=self.conf.host,
+            lease=options.lease,
+            sweep=options.sweep_interval,
+            all_queues=all_queues,
+        )
+        worker.start()
+        self._workers.append(worker)
+
+    def _backend_states(self, tx: Session) -> Iterable[BackendState]:
+        """What the services table says of the backends; that of a cluster is up while one of its workers is."""
+        now, down_time = utcnow(), self.conf.service_down_time
+        states: dict[str, BackendState] = {}
+        for row in services.find(tx, binary=VOLUME_BINARY):
+            name = row.cluster or row.host
+            up = services.is_up(row, now, down_time) and row.backend_state == "up"
+            before = states.get(name)
+            states[name] = BackendState(
+                name=name,
+                availability_zone=row.availability_zone,
+                up=up or (before is not None and before.up),
+                disabled=row.disabled,
+                frozen=row.frozen,
+                cluster=row.cluster,
+            )
+        return states.values()

@@ -1,0 +1,100 @@
+"""What is done to snapshots asynchronously."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from pumice.block.backends import driver_of, refused, snapshot_ref, volume_of
+from pumice.block.drivers.base import BackendError, SnapshotRef, Snapshots
+from pumice.block.quotas.resources import snapshot_charge
+from pumice.block.snapshots import moves
+from pumice.block.snapshots.model import Snapshot
+from pumice.block.snapshots.notifications import describe
+from pumice.kernel.db.scope import everything
+from pumice.kernel.messages import Action, Detail
+from pumice.kernel.moves import Move, Superseded
+from pumice.kernel.operations.kinds import Done, Kind, Outcome
+from pumice.kernel.operations.worker import Run
+from pumice.kernel.quotas import refund
+
+
+def _create(run: Run) -> Outcome:
+    ref = _ref(run)
+    try:
+        _snapshots_of(run).create_snapshot(ref)
+    except BackendError as error:
+        raise refused(error, Detail.DRIVER_SNAPSHOT_FAILED) from error
+    return Done({"progress": "100%"})
+
+
+def _abandon(run: Run) -> None:
+    """A create that was taken away (by a forced delete) leaves nothing if the snapshot is gone by now."""
+    with run.db.read() as tx:
+        gone = everything().find(tx, Snapshot, run.operation.resource_id) is None
+    if gone:
+        volume = volume_of(run, run.args["volume_id"])
+        driver = run.environment.driver
+        driver.delete_snapshot(snapshot_ref(Snapshot(id=run.operation.resource_id, size=volume.size), volume))
+
+
+def _delete(run: Run) -> Outcome:
+    ref = _ref(run)
+    try:
+        _snapshots_of(run).delete_snapshot(ref)
+    except BackendError as error:
+        raise refused(error, Detail.DRIVER_DELETE_SNAPSHOT_FAILED) from error
+    return Done(also=lambda tx: return_charge(tx, run.operation.resource_id))
+
+
+def return_charge(tx: Session, id: str) -> None:
+    """Return what a snapshot that goes took of its project's quota."""
+    snapshot = everything().get(tx, Snapshot, id)
+    if snapshot.consumes_quota:
+        refund(tx, snapshot.project_id, snapshot_charge(snapshot.charged_gb, snapshot.volume_type_id))
+
+
+def _snapshots_of(run: Run) -> Snapshots:
+    driver = driver_of(run)
+    assert isinstance(driver, Snapshots)
+    return driver
+
+
+def _ref(run: Run) -> SnapshotRef:
+    with run.db.read() as tx:
+        snapshot = everything().find(tx, Snapshot, run.operation.resource_id)
+    if snapshot is None:
+        raise Superseded(f"snapshot {run.operation.resource_id} is gone")
+    return snapshot_ref(snapshot, volume_of(run, snapshot.volume_id))
+
+
+def _kind(name: str, move: Move, **more: Any) -> Kind:
+    return Kind(
+        name=f"snapshot.{name}",
+        resource_type="VOLUME_SNAPSHOT",
+        model=Snapshot,
+        move=move,
+        describe=describe,
+        **more,
+    )
+
+
+CREATE = _kind(
+    "create",
+    moves.CREATE,
+    steps={"run": _create},
+    abandon=_abandon,
+    action=Action.CREATE_SNAPSHOT,
+    event="snapshot.create",
+)
+DELETE = _kind("delete", moves.DELETE, steps={"run": _delete}, action=Action.DELETE_SNAPSHOT, event="snapshot.delete")
+FORCE_DELETE = _kind(
+    "force_delete",
+    moves.FORCE_DELETE,
+    steps={"run": _delete},
+    action=Action.DELETE_SNAPSHOT,
+    event="snapshot.delete",
+)
+
+KINDS = (CREATE, DELETE, FORCE_DELETE)

@@ -1,0 +1,66 @@
+"""Removing what has had its time: expired messages, ended operations. Any number of processes may do it at once."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import random
+import threading
+from collections.abc import Callable
+
+from oslo_config import cfg
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from pumice.kernel import messages
+from pumice.kernel.db.base import utcnow
+from pumice.kernel.db.engine import Database, changed
+from pumice.kernel.operations.model import Operation
+
+LOG = logging.getLogger(__name__)
+
+BATCH = 1000
+"""Rows removed in one transaction: none of them is ever long."""
+LONGEST_PAUSE = 3600.0
+
+
+class Housekeeping:
+    """One thread; looks every `message_reap_interval`, an hour at most."""
+
+    def __init__(self, db: Database, conf: cfg.ConfigOpts) -> None:
+        self._db = db
+        self._retention = datetime.timedelta(seconds=conf.operations.retention)
+        self._pause = min(float(conf.message_reap_interval), LONGEST_PAUSE)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="housekeeping", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _loop(self) -> None:
+        while not self._stop.wait(self._pause * random.uniform(0.8, 1.2)):  # noqa: S311
+            try:
+                self.clean()
+            except Exception:
+                LOG.exception("housekeeping failed; it is tried again later")
+
+    def clean(self) -> None:
+        """One round: everything that has had its time goes, in batches."""
+        now = utcnow()
+        self._in_batches(lambda tx: messages.reap(tx, now, BATCH))
+        self._in_batches(lambda tx: _purge_operations(tx, now - self._retention))
+
+    def _in_batches(self, remove: Callable[[Session], int]) -> None:
+        while self._db.write(remove) == BATCH and not self._stop.is_set():
+            pass
+
+
+def _purge_operations(tx: Session, before: datetime.datetime) -> int:
+    ended = select(Operation.id).where(Operation.finished_at < before).limit(BATCH)
+    ids = list(tx.scalars(ended))
+    return changed(tx, delete(Operation).where(Operation.id.in_(ids))) if ids else 0

@@ -1,0 +1,121 @@
+"""One service as an object: everything that it is made of hangs here, and nothing lives in module globals."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from oslo_config import cfg
+
+from pumice.kernel.api.app import build_app
+from pumice.kernel.api.routes import Route, Rule
+from pumice.kernel.api.versions import Dialect
+from pumice.kernel.auth.middleware import OPEN_PATHS, Authentication
+from pumice.kernel.auth.policy import Policy, defaults_of
+from pumice.kernel.bus import make_bus
+from pumice.kernel.config import ConfigError
+from pumice.kernel.db import migrations
+from pumice.kernel.db.engine import Database
+from pumice.kernel.db.paging import Listing, read_resource_filters
+from pumice.kernel.housekeeping import Housekeeping
+from pumice.kernel.metrics import Metrics
+from pumice.kernel.notify import Notifier
+from pumice.kernel.operations.journal import Journal
+from pumice.kernel.operations.kinds import Kind
+from pumice.kernel.operations.waiting import Waiter
+from pumice.kernel.quotas import Quotas
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
+
+LOG = logging.getLogger(__name__)
+
+METRICS_PATH = "/metrics"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Api:
+    """A service's API as data.
+
+    :param helpers: policy rules that only other rules ask
+    :param helper_of: check string → the helper that stands for it
+    :param listings: whose filters an operator may configure; `other_filters` are of lists that are not of rows
+    """
+
+    dialect: Dialect
+    table: Sequence[Route]
+    rules: Sequence[Rule]
+    helpers: Sequence[Rule] = ()
+    helper_of: Mapping[str, str] = field(default_factory=dict)
+    listings: Sequence[Listing[Any]] = ()
+    other_filters: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+class Service:
+    """:param name: "block" or "share"
+    :raises ConfigError: an option is wrong, or the database has not the schema that this code needs
+    """
+
+    def __init__(
+        self, name: str, conf: cfg.ConfigOpts, api: Api, kinds: Iterable[Kind], quotas: Mapping[str, int]
+    ) -> None:
+        self.name = name
+        self.conf = conf
+        self.api = api
+        self.db = Database(conf.database.connection)
+        migrations.check(self.db, name)
+        self.bus = make_bus(conf, name)
+        self.policy = Policy(conf, defaults_of(api.table, api.rules, api.helpers, api.helper_of))
+        self.metrics = Metrics(name)
+        self.metrics.watch_drops(lambda: self.bus.dropped)
+        self.notifier = Notifier(self.db, conf, f"{name}.{conf.host}")
+        self.journal = Journal(self.db, self.bus, self.notifier, kinds, message_ttl=conf.message_ttl)
+        self.waiter = Waiter(self.journal)
+        self.quotas = Quotas(quotas)
+        self.resource_filters = self._resource_filters()
+        self._housekeeping = Housekeeping(self.db, conf)
+
+    @property
+    def state_path(self) -> Path:
+        return Path(self.conf.state_path)
+
+    def wsgi(self, authentication: Callable[[WSGIApplication], WSGIApplication] | None = None) -> WSGIApplication:
+        """The API with authentication in front of it.
+
+        :param authentication: instead of Keystone's (tests)
+        """
+        inner = self._with_metrics(build_app(self, self.api.table, self.api.rules, self.api.dialect))
+        if authentication is not None:
+            return authentication(inner)
+        return Authentication(inner, self.conf, self.policy, OPEN_PATHS | self.api.dialect.open_paths)
+
+    def start(self) -> None:
+        """Start what every process of the service has, whatever else it serves."""
+        self.notifier.start()
+        self._housekeeping.start()
+
+    def stop(self) -> None:
+        self._housekeeping.stop()
+        self.notifier.stop()
+        self.waiter.close()
+        self.bus.close()
+        self.db.close()
+
+    def _with_metrics(self, app: WSGIApplication) -> WSGIApplication:
+        metrics = self.metrics.wsgi()
+
+        def route(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+            chosen = metrics if environ.get("PATH_INFO") == METRICS_PATH else app
+            return chosen(environ, start_response)
+
+        return route
+
+    def _resource_filters(self) -> Mapping[str, Sequence[str]]:
+        path = self.conf.resource_query_filters_file
+        try:
+            return read_resource_filters(self.api.listings, Path(path) if path else None, others=self.api.other_filters)
+        except ValueError as error:
+            raise ConfigError(f"[DEFAULT] resource_query_filters_file = {path}: {error}") from error
