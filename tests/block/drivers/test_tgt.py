@@ -163,7 +163,7 @@ def test_disconnect_ends_a_session_that_writes(driver: FileDriver, disk: VolumeR
     export = export_of(disk)
     connection = driver.connect(export)
     with writing(connection) as client:
-        wait_for_session(tgtd, disk)
+        wait_for_writes(driver, disk)
         driver.disconnect(export)
         assert disk.id not in tgtd.listing()
         driver.delete_volume(disk)
@@ -174,11 +174,29 @@ def test_disconnect_ends_a_session_that_writes(driver: FileDriver, disk: VolumeR
     assert not any(disk.id in path for path in open_files)
 
 
-def wait_for_session(tgtd: TgtdServer, disk: VolumeRef) -> None:
+def wait_for_writes(driver: FileDriver, disk: VolumeRef) -> None:
+    """Until a new volume's writer is past its login and at work."""
+    path = driver._volume_path(disk)
     deadline = time.monotonic() + 10
-    while f"Initiator: {INITIATOR}" not in tgtd.listing().partition(disk.id)[2]:
-        assert time.monotonic() < deadline, "nobody logged in"
-        time.sleep(0.02)
+    while not path.stat().st_blocks:
+        assert time.monotonic() < deadline, "nothing was written"
+        time.sleep(0.005)
+
+
+def test_a_changed_prefix_leaves_old_exports_as_they_are(
+    driver: FileDriver, disk: VolumeRef, make_driver: MakeDriver, tgtd: TgtdServer
+) -> None:
+    export = export_of(disk)
+    connection = driver.connect(export)
+    recorded = replace(export, connection=connection)
+    changed = make_driver(target_prefix="iqn.2030-01.org.example:", **tgtd.options)
+    assert changed.connect(recorded) == connection
+    assert changed.inventory().exports == {export.id}
+    changed.extend_volume(disk, 2)
+    assert size_of(connection) == 2 * GIB
+    assert changed.connect(export_of(disk))["data"]["target_iqn"].startswith("iqn.2030-01.org.example:volume-")
+    changed.disconnect(recorded)
+    assert connection["data"]["target_iqn"] not in tgtd.listing()
 
 
 def test_connect_again_with_the_connection_keeps_sessions(
@@ -267,10 +285,10 @@ def test_an_extended_volume_shows_its_size(driver: FileDriver, disk: VolumeRef) 
 def test_extending_disturbs_no_writer(driver: FileDriver, disk: VolumeRef, tgtd: TgtdServer) -> None:
     connection = driver.connect(export_of(disk))
     with writing(connection, mebibytes=64) as client:
-        wait_for_session(tgtd, disk)
+        wait_for_writes(driver, disk)
         driver.extend_volume(disk, 2)
         output, _ = client.communicate(timeout=60)
-    assert client.returncode == 0
+    assert client.returncode == 0, output
     assert "rror" not in output
     assert works(connection, "read -P 0x61 0 64M", "write -P 0x62 1500M 4k")
 
@@ -281,7 +299,7 @@ def test_extending_to_the_size_it_has_leaves_sessions_alone(
     connection = driver.connect(export_of(disk))
     driver.extend_volume(disk, 2)
     with writing(connection) as client:
-        wait_for_session(tgtd, disk)
+        wait_for_writes(driver, disk)
         session = tgtd.listing().partition("I_T nexus: ")[2].partition("\n")[0]
         driver.extend_volume(disk, 2)
         assert tgtd.listing().partition("I_T nexus: ")[2].partition("\n")[0] == session
@@ -329,7 +347,7 @@ def test_snapshots_of_a_volume_in_use_are_of_one_moment(
         export = export_of(disk)
         points = [snapshot(disk) for _ in range(3)]
         with writing(driver.connect(export), mebibytes=400) as client:
-            wait_for_session(tgtd, disk)
+            wait_for_writes(driver, disk)
             for point in points:
                 time.sleep(0.1)
                 driver.create_snapshot(point)

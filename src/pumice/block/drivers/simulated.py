@@ -37,7 +37,9 @@ OPTIONS = [
     cfg.FloatOpt("simulated_capacity_gb", default=1000.0, min=0, help="The size of each pool in GiB."),
     cfg.IntOpt("simulated_pools", default=1, min=1, help="How many pools there are."),
     cfg.BoolOpt("simulated_thin", default=False, help="Pools promise more than they have."),
-    cfg.StrOpt("simulated_directory", help="Where the state is kept; by default in memory."),
+    cfg.StrOpt(
+        "simulated_directory", help="Where the state is kept, below state_path unless absolute; by default in memory."
+    ),
     cfg.StrOpt(
         "simulated_script",
         help='A JSON file of faults, {"<call or *>": {...} or [{...}, ...]} with the keys of `Dial`; '
@@ -135,12 +137,12 @@ class SimulatedDriver:
     protocol = "iSCSI"
     options: Sequence[cfg.Opt] = OPTIONS
 
-    def __init__(self, section: cfg.ConfigOpts.GroupAttr, *, name: str, state_dir: Path) -> None:  # noqa: ARG002 - the contract
+    def __init__(self, section: cfg.ConfigOpts.GroupAttr, *, name: str, state_dir: Path) -> None:
         self._section = section
         base = section.volume_backend_name or name
         count = section.simulated_pools
         self._pools = [base] if count == 1 else [f"{base}-{number:05}" for number in range(count)]
-        root = Path(section.simulated_directory) if section.simulated_directory else None
+        root = state_dir / section.simulated_directory if section.simulated_directory else None
         self._volumes, self._snapshots, self._exports = (
             Shelf(root / kind if root else None) for kind in ("volumes", "snapshots", "exports")
         )

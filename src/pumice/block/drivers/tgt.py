@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import random
+import re
 import secrets
 import time
 from collections.abc import Iterator, Mapping
@@ -21,9 +21,10 @@ from pumice.block.drivers.names import checked_address, checked_export_id, check
 from pumice.block.drivers.tgtd import Code, Mode, Op, Target, Tgtd, TgtdAbsent, TgtdError
 
 LUN = 1
-_UUID_LENGTH = 36
+_IDS = re.compile(r"volume-([0-9a-f-]{36})\.([0-9a-z.-]+)$")
 # tgtd puts 28 bits of the number into a name of the unit that must be unique; low numbers are left to people.
-_TARGET_IDS = (2**16, 2**28 - 1)
+_FIRST_TARGET = 2**16
+_TARGETS = 2**28 - _FIRST_TARGET
 _BUSY_SECONDS = 10.0
 
 
@@ -66,7 +67,7 @@ class TgtExports:
         user = connection["data"]["auth_username"]
         with self._exclusive():
             for _ in range(16):
-                tid = random.randint(*_TARGET_IDS)  # noqa: S311 - a number nobody needs to guess
+                tid = _FIRST_TARGET + secrets.randbelow(_TARGETS)
                 try:
                     self._tgtd.call(Mode.TARGET, Op.NEW, tid, parameters=f"targetname={name}")
                 except TgtdError as error:
@@ -76,7 +77,12 @@ class TgtExports:
                     self._furnish(tid, export, path, connection["data"], access)
                     return connection
                 found = self._find(name)  # None: it is the number that exists
-                if found and found.path == str(path) and user in found.accounts and access[1] in found.allowed:
+                if (
+                    found
+                    and (found.path, found.read_only) == (str(path), export.read_only)
+                    and user in found.accounts
+                    and access[1] in found.allowed
+                ):
                     return connection
                 if found:
                     self._remove(export, found)
@@ -99,7 +105,8 @@ class TgtExports:
                 if target.path == str(path) and target.megabytes == round(size / 1e6):
                     continue
                 self._delete_when_idle(Mode.UNIT, target.tid)
-                self._add_unit(target.tid, volume_id, path, read_only=bool(target.read_only))
+                # A crash just here leaves no unit to learn the mode from: the safe one, until `connect` comes by.
+                self._add_unit(target.tid, volume_id, path, read_only=target.read_only is not False)
 
     def remove_volume(self, volume_id: str) -> None:
         """Remove whatever targets a volume still has."""
@@ -118,9 +125,9 @@ class TgtExports:
         """The exports of this directory's volumes, and those without a unit, which a crash left half made."""
         with contextlib.suppress(TgtdAbsent), self._exclusive():
             return frozenset(
-                target.name[len(self._prefix) + _UUID_LENGTH + 1 :]
+                export_id
                 for target in self._tgtd.targets()
-                if target.name.startswith(self._prefix)
+                if (export_id := _ids_in(target.name)[1])
                 and (target.path is None or Path(target.path).parent == self._directory)
             )
         return frozenset()
@@ -136,14 +143,15 @@ class TgtExports:
             yield
 
     def _target_name(self, export: Export) -> str:
+        if export.connection:  # made before target_prefix was changed, perhaps
+            return str(export.connection["data"]["target_iqn"])
         return f"{self._prefix}{checked_uuid(export.volume.id)}.{checked_export_id(export.id)}"
 
     def _find(self, name: str) -> Target | None:
-        return next((target for target in self._tgtd.targets() if target.name == name), None)
+        return next((target for target in self._tgtd.targets(name) if target.name == name), None)
 
     def _targets_of(self, volume_id: str) -> list[Target]:
-        start = f"{self._prefix}{checked_uuid(volume_id)}."
-        return [target for target in self._tgtd.targets() if target.name.startswith(start)]
+        return [target for target in self._tgtd.targets(volume_id) if _ids_in(target.name)[0] == volume_id]
 
     def _access(self, export: Export) -> tuple[str, str]:
         """The parameter and value of the access rule for the export's connector."""
@@ -227,6 +235,12 @@ class TgtExports:
         except TgtdError as error:
             if error.code != Code.NO_ACCOUNT:
                 raise
+
+
+def _ids_in(name: str) -> tuple[str, str] | tuple[None, None]:
+    """The ids of the volume and the export in a target's name, if it is one of ours."""
+    ids = _IDS.search(name)
+    return (ids[1], ids[2]) if ids else (None, None)
 
 
 def _account_prefix(export: Export) -> str:
