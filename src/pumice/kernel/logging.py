@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 from oslo_config import cfg
+from oslo_context.context import RequestContext as OsloContext
 from oslo_log import log
 from oslo_utils import strutils
 
@@ -17,7 +17,8 @@ from pumice.kernel.auth.context import RequestContext
 
 _CURRENT: ContextVar[RequestContext | None] = ContextVar("pumice_logged_context", default=None)
 _SENSITIVE = re.compile(r"pass|token|secret|auth|key|://", re.IGNORECASE)
-_URL_PASSWORD = re.compile(r"(://[^:/@\s]*:)[^@\s]+@")
+_URL_PASSWORD = re.compile(r"(://[^:/@\s]*:)[^@\s]+(?=@)")
+_TOKEN_HEADER = re.compile(r"(X-(?:Auth|Service|Subject)-Token\W{1,4})[\w.-]+", re.IGNORECASE)
 
 
 def setup(conf: cfg.ConfigOpts, product: str = "pumice") -> None:
@@ -47,7 +48,7 @@ class Enrich(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         context = _CURRENT.get()
         if context is not None and not hasattr(record, "context"):
-            record.context = _Logged(context)
+            record.context = _OfOneLine(context)
         text = record.getMessage()
         if _SENSITIVE.search(text):
             record.msg, record.args = mask(text), None
@@ -56,23 +57,23 @@ class Enrich(logging.Filter):
 
 def mask(text: str) -> str:
     """The text with `***` in the place of passwords, tokens and keys."""
-    masked: str = strutils.mask_password(_URL_PASSWORD.sub(r"\1***@", text))
-    return masked
+    for secret in (_URL_PASSWORD, _TOKEN_HEADER):
+        text = secret.sub(r"\1***", text)
+    return strutils.mask_password(text)
 
 
-class _Logged:
+class _OfOneLine(OsloContext):
     """A context as oslo.log's formatters ask for it."""
 
     def __init__(self, context: RequestContext) -> None:
-        self._context = context
+        super().__init__(
+            user_id=context.user_id,
+            project_id=context.project_id,
+            user_domain_id=context.user_domain_id,
+            project_domain_id=context.project_domain_id,
+            request_id=context.request_id,
+            global_request_id=context.global_request_id,
+        )
 
-    def get_logging_values(self) -> dict[str, Any]:
-        context = self._context
-        identity = " ".join(part or "-" for part in (context.user_id, context.project_id))
-        return {
-            "request_id": context.request_id,
-            "global_request_id": context.global_request_id,
-            "user_identity": identity,
-            "user": context.user_id,
-            "project": context.project_id,
-        }
+    def update_store(self) -> None:
+        """Do not become the thread's context, as oslo.context has it: the thread's next line may be another's."""

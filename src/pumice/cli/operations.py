@@ -1,0 +1,155 @@
+"""`pumice operations`: the journal as the API shows it.
+
+An operation has id, kind, resource_type, resource_id, state, step, progress (0 to 100, or null), created_at,
+updated_at, error and project_id.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+import openstack.config
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.exceptions import ClientException
+from openstack.exceptions import SDKException
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+SERVICE = "block-storage"
+ENDED = frozenset({"succeeded", "failed", "cancelled"})
+COLUMNS = ("id", "kind", "resource_id", "state", "step", "progress", "created_at", "error")
+
+Operation = dict[str, Any]
+
+cloud_option = click.option("--os-cloud", envvar="OS_CLOUD", help="Name in clouds.yaml; else OS_* variables count.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group()
+def operations() -> None:
+    """Look at what the service is doing."""
+
+
+@operations.command("list")
+@cloud_option
+@json_option
+def list_operations(os_cloud: str | None, *, as_json: bool) -> None:
+    """Print the operations of your project, the newest first; administrators see those of all projects."""
+    found = _get(_client(os_cloud), "/operations")["operations"]
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    table, console = Table(box=None), Console()
+    if not console.is_terminal:
+        console.width = 1000  # for the next command in the pipe, which wants whole values
+    for column in COLUMNS:
+        table.add_column(column, overflow="fold")
+    for operation in found:
+        table.add_row(*[_text(operation.get(column)) for column in COLUMNS])
+    console.print(table)
+
+
+@operations.command()
+@click.argument("operation_id")
+@cloud_option
+@json_option
+def show(operation_id: str, os_cloud: str | None, *, as_json: bool) -> None:
+    """Print one operation."""
+    operation = _get(_client(os_cloud), f"/operations/{operation_id}")["operation"]
+    if as_json:
+        click.echo(json.dumps(operation, indent=2))
+        return
+    for name, value in operation.items():
+        click.echo(f"{name:14} {_text(value)}")
+
+
+@operations.command()
+@click.argument("operation_ids", nargs=-1)
+@click.option("--interval", default=1.0, show_default=True, help="Seconds between two looks.")
+@cloud_option
+@click.pass_context
+def watch(ctx: click.Context, operation_ids: tuple[str, ...], interval: float, os_cloud: str | None) -> None:
+    """Follow operations with progress bars.
+
+    With ids, until they have ended: exit code 1 tells that one failed. Without, all that are under way, until
+    Ctrl-C.
+    """
+    client = _client(os_cloud)
+
+    def look() -> list[Operation]:
+        if not operation_ids:
+            return list(_get(client, "/operations")["operations"])
+        return [_get(client, f"/operations/{operation_id}")["operation"] for operation_id in operation_ids]
+
+    last = follow(look, interval=interval, until_ended=bool(operation_ids))
+    if any(operation["state"] != "succeeded" for operation in last):
+        ctx.exit(1)
+
+
+def follow(look: Callable[[], list[Operation]], *, interval: float, until_ended: bool) -> list[Operation]:
+    """Show what `look` returns, again and again, until it has ended or the user stops it; the last look."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, TextColumn("{task.fields[said]}"), console=Console()) as bars:
+        shown: dict[str, TaskID] = {}
+        try:
+            while True:
+                found = look()
+                _draw(bars, shown, found)
+                if until_ended and all(operation["state"] in ENDED for operation in found):
+                    return found
+                time.sleep(interval)
+        except KeyboardInterrupt:
+            return []
+
+
+def _draw(bars: Progress, shown: dict[str, TaskID], found: Iterable[Operation]) -> None:
+    for operation in found:
+        ended, progress = operation["state"] in ENDED, operation.get("progress")
+        if operation["id"] not in shown:
+            if ended:
+                continue
+            label = f"{operation['kind']} {operation['resource_id']}"
+            shown[operation["id"]] = bars.add_task(label, total=None, said="")
+        task, said = shown[operation["id"]], operation.get("error") or operation["state"]
+        if ended or progress is not None:
+            completed = 100 if operation["state"] == "succeeded" else progress or 0
+            bars.update(task, total=100, completed=completed, said=said)
+        else:
+            bars.update(task, said=said)
+        if ended:
+            bars.stop_task(task)
+
+
+def _client(os_cloud: str | None) -> Adapter:
+    try:
+        cloud = openstack.config.OpenStackConfig().get_one(cloud=os_cloud)
+        return Adapter(
+            cloud.get_session(),
+            service_type=SERVICE,
+            interface=cloud.get_interface(SERVICE),
+            region_name=cloud.get_region_name(SERVICE),
+            endpoint_override=cloud.get_endpoint(SERVICE),
+        )
+    except SDKException as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _get(client: Adapter, path: str) -> dict[str, Any]:
+    try:
+        answer = client.get(path, raise_exc=False)
+        body: dict[str, Any] = answer.json()
+    except (ClientException, ValueError) as error:
+        raise click.ClickException(str(error)) from error
+    if answer.status_code != 200:
+        fault: dict[str, Any] = next(iter(body.values()), {})
+        raise click.ClickException(f"{fault.get('message')} (HTTP {answer.status_code})")
+    return body
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
