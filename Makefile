@@ -1,13 +1,14 @@
-# make up     install what is missing and run Pumice in the foreground
-# make test   install what is missing and run all checks and tests
-# make lock   write requirements.lock anew from pyproject.toml
+# make up            install what is missing and run Pumice in the foreground
+# make test          install what is missing and run all checks and tests
+# make conformance   run Tempest against the Pumice that `make up` runs
+# make lock          write requirements.lock anew from pyproject.toml
 
 SHELL := /bin/sh
 BIN := .venv/bin
 # Tests mount file systems and make network namespaces: a user runs them through sudo, which leaves no files here.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env PYTHONDONTWRITEBYTECODE=1)
 
-.PHONY: up test check lock install install-dev
+.PHONY: up test check conformance lock install install-dev
 
 up: install
 	exec $(BIN)/pumice up $(ARGS)
@@ -20,6 +21,9 @@ check: install-dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+conformance:
+	conformance/run $(ARGS)
 
 install:
 	@scripts/install up

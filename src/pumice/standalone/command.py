@@ -15,8 +15,6 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 
-from pumice.kernel.config import ConfigError
-
 from .clouds import USER_FILE
 from .directory import default_data_directory
 from .errors import StandaloneError
@@ -68,7 +66,7 @@ def up(
                 running.mind()
     except KeyboardInterrupt:
         console.print("Stopped. All is kept.")
-    except (StandaloneError, ConfigError) as error:
+    except StandaloneError as error:
         raise click.ClickException(str(error)) from None
 
 

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
@@ -176,17 +176,25 @@ class Standalone:
 
 
 def block_service(files: Sequence[Path]) -> Service:
-    """The Block Storage service on a database of this release's schema; logs go where its configuration says.
+    """The Block Storage service, on a database brought to this release; logs go where its configuration says.
 
     :raises ConfigError: the configuration is wrong
+    :raises StandaloneError: the database is a newer release's
     """
     # A second of imports, spent while Keystone starts.
+    from alembic.util import CommandError  # noqa: PLC0415
+
     from pumice.block.service import BlockService  # noqa: PLC0415
-    from pumice.kernel import config, logging  # noqa: PLC0415
+    from pumice.kernel import config  # noqa: PLC0415
+    from pumice.kernel import logging as kernel_logging  # noqa: PLC0415
     from pumice.kernel.db import migrations  # noqa: PLC0415
     from pumice.kernel.db.engine import Database  # noqa: PLC0415
 
     conf = config.load("block", files)
-    logging.setup(conf)
-    migrations.upgrade(Database(conf.database.connection), "block")
+    kernel_logging.setup(conf)
+    with closing(Database(conf.database.connection)) as database:
+        try:
+            migrations.upgrade(database, "block")
+        except CommandError as error:
+            raise StandaloneError(f"the database is not one of this release, perhaps of a newer one: {error}") from None
     return BlockService(conf)
