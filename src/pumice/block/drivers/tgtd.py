@@ -13,6 +13,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 from pumice.block.drivers.base import BackendError
 
@@ -105,11 +106,8 @@ class Target:
     allowed: frozenset[str]
 
 
-_START = re.compile(r"^Target ", re.MULTILINE)
-_UNIT = re.compile(r"^        LUN: 1\n((?:            .*\n)*)", re.MULTILINE)
-_SIZE = re.compile(r"^ +Size: (\d+) MB", re.MULTILINE)
-_READ_ONLY = re.compile(r"^ +Readonly: Yes$", re.MULTILINE)
-_PATH = re.compile(r"^ +Backing store path: (.*)$", re.MULTILINE)
+_SIZE = re.compile(r"Size: (\d+) MB")
+_PATH = re.compile(r"Backing store path: (.*)")
 _SESSION = re.compile(r"^ *(Session|Connection): (\d+)$", re.MULTILINE)
 
 
@@ -168,19 +166,20 @@ class Tgtd:
 
         tgtd writes some 800 bytes for each target it has, in all 15 ms for a thousand.
         """
-        for block in _START.split(self.call(Mode.TARGET, Op.SHOW))[1:]:
+        listing = "\n" + self.call(Mode.TARGET, Op.SHOW)
+        for block in listing.split("\nTarget ")[1:]:  # a regular expression takes ten times as long
             head, _, body = block.partition("\n")
             tid, name = head.split(": ", 1)
             if name_part not in name:
                 continue
-            unit = _UNIT.search(body)
-            size, path = (_SIZE.search(unit[1]), _PATH.search(unit[1])) if unit else (None, None)
+            unit = body.partition("        LUN: 1\n")[2]
+            size, path = _SIZE.search(unit), _PATH.search(unit)
             yield Target(
                 tid=int(tid),
                 name=name,
                 path=path[1] if path else None,
                 megabytes=int(size[1]) if size else None,
-                read_only=bool(_READ_ONLY.search(unit[1])) if unit else None,
+                read_only=("    Readonly: Yes\n" in unit) if unit else None,
                 accounts=_section(body, "Account information:"),
                 allowed=_section(body, "ACL information:"),
             )
@@ -203,12 +202,6 @@ class Tgtd:
 
 
 def _section(body: str, title: str) -> frozenset[str]:
-    """The words below one title of a target's text, up to the next title."""
-    lines = body.splitlines()
-    at = next((i for i, line in enumerate(lines) if line.strip() == title), len(lines))
-    words = []
-    for line in lines[at + 1 :]:
-        if not line.startswith("        "):
-            break
-        words.append(line.strip().split(" ")[0])
-    return frozenset(words)
+    """The first words of the lines below one title of a target's text, up to the next title."""
+    lines = body.partition(f"    {title}\n")[2].splitlines()
+    return frozenset(line.split()[0] for line in takewhile(lambda line: line.startswith("        "), lines))
