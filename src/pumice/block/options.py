@@ -41,6 +41,12 @@ VOLUMES = [
         "snapshot_same_host", default=True, help="Whether a volume from a snapshot is made on the snapshot's backend."
     ),
     cfg.IntOpt("az_cache_duration", default=3600, min=0, help="Seconds that the list of zones may be kept."),
+    cfg.IntOpt(
+        "extend_completion_timeout",
+        default=3600,
+        min=1,
+        help="Seconds that an extend of an attached volume waits for compute, where compute does the work (3.71).",
+    ),
     cfg.BoolOpt("no_snapshot_gb_quota", default=False, help="Whether snapshots do not count in gigabytes quotas."),
     cfg.BoolOpt("enable_force_upload", default=False, help="Whether a volume in use may be uploaded as an image."),
     cfg.BoolOpt("allow_compression_on_image_upload", default=False, help="Whether images of volumes are compressed."),

@@ -26,7 +26,7 @@ from pumice.kernel.scheduling.plugins import load_filters, load_weighers
 from pumice.kernel.scheduling.pool import BackendState
 from pumice.kernel.scheduling.scheduler import Scheduler
 from pumice.kernel.scheduling.view import PoolView
-from pumice.kernel.scheduling.weighers import ordered, stochastic
+from pumice.kernel.scheduling.weighers import CHOICES
 from pumice.kernel.service import Service
 from pumice.kernel.services import Identity
 
@@ -38,7 +38,6 @@ LOG = logging.getLogger(__name__)
 SCHEDULER_BINARY, VOLUME_BINARY = "cinder-scheduler", "cinder-volume"
 """The names by which clients and operators' tools know the two kinds of worker."""
 PARTS = frozenset({"scheduler", "volume"})
-ORDERS = {"OrderedHostHandler": ordered, "StochasticHostHandler": stochastic}
 
 
 class BlockService(Service):
@@ -57,8 +56,8 @@ class BlockService(Service):
         super().start()
         self.db.write(ensure_default_type)
         if "volume" in parts:
-            for section in config.backends(self.conf, "block"):
-                self._start_backend(section)
+            for described in config.backends(self.conf, "block"):
+                self._start_backend(described)
         if "scheduler" in parts:
             self._start_scheduler()
 
@@ -84,7 +83,7 @@ class BlockService(Service):
         scheduler = Scheduler(
             load_filters(conf.scheduler_default_filters, questions),
             load_weighers(conf.scheduler_default_weighers, questions, conf),
-            ORDERS[conf.scheduler_weight_handler],
+            CHOICES[conf.scheduler_weight_handler],
         )
         view = PoolView(self.db, self._backend_states)
         self._endings.append(self.bus.subscribe(POOLS, lambda told: view.hear(told["hosts"])))
@@ -92,14 +91,14 @@ class BlockService(Service):
         placer = Placer(scheduler, view)
         self._work({SCHEDULER: placer}, all_queues=True)
 
-    def _start_backend(self, section: config.Backend) -> None:
-        conf, options = self.conf, section.options
-        host = f"{options.backend_host or conf.host}@{section.name}"
-        cluster = f"{conf.cluster}@{section.name}" if conf.cluster else None
-        driver = section.driver(options, name=section.name, state_dir=self.state_path)
+    def _start_backend(self, described: config.Backend) -> None:
+        conf, options = self.conf, described.section
+        host = f"{options.backend_host or conf.host}@{described.name}"
+        cluster = f"{conf.cluster}@{described.name}" if conf.cluster else None
+        driver = described.driver(options, name=described.name, state_dir=self.state_path)
         backend = Backend(
             cluster or host,
-            options.volume_backend_name or section.name,
+            options.volume_backend_name or described.name,
             driver,
             db=self.db,
             bus=self.bus,

@@ -77,17 +77,12 @@ def begin(
     :param values: columns to set in the same statement
     :raises ApiError: the status or a guard refuses (`move.refusal`, `Guard.error`); 404 when the row is gone
     """
-    values |= {"version": model.version + 1, "updated_at": utcnow()}
     status = move.via if operation_id else move.done
     if isinstance(status, str):
         values |= {"status": status, "previous_status": model.status}
     if operation_id:
         values["operation_id"] = operation_id
-    allowed = [] if move.start is None else [model.status.in_(sorted(move.start)), model.operation_id.is_(None)]
-    statement = update(model).where(model.id == id, *allowed, *(g.condition for g in guards)).values(values)
-    if changed(tx, statement) == 0:
-        raise _why(tx, model, id, move, guards)
-    return _fresh(tx, model, id)
+    return _change(tx, model, id, move, guards, values)
 
 
 def end(tx: Session, model: type[R], id: str, status: str | End, *, operation_id: str, **values: Any) -> None:
@@ -117,9 +112,23 @@ def amend(tx: Session, model: type[R], id: str, *, operation_id: str, **values: 
 
 
 def touch(tx: Session, model: type[R], id: str, *, guards: Sequence[Guard] = (), **values: Any) -> R:
-    """Change a row's columns (its `version` at least) without a move: two that must exclude each other meet here."""
-    stay = Move(name="change", start=None, via=None, done=End.PREVIOUS, failed=End.PREVIOUS)
-    return begin(tx, model, id, stay, operation_id=None, guards=guards, **values)
+    """Change a row's columns (its `version` at least) without a move: two that must exclude each other meet here.
+
+    :raises ApiError: a guard refuses; 404 when the row is gone
+    """
+    return _change(tx, model, id, _TOUCH, guards, values)
+
+
+_TOUCH = Move(name="change", start=None, via=None, done=End.PREVIOUS, failed=End.PREVIOUS)
+
+
+def _change(tx: Session, model: type[R], id: str, move: Move, guards: Sequence[Guard], values: dict[str, Any]) -> R:
+    values |= {"version": model.version + 1, "updated_at": utcnow()}
+    allowed = [] if move.start is None else [model.status.in_(sorted(move.start)), model.operation_id.is_(None)]
+    statement = update(model).where(model.id == id, *allowed, *(g.condition for g in guards)).values(values)
+    if changed(tx, statement) == 0:
+        raise _why(tx, model, id, move, guards)
+    return _fresh(tx, model, id)
 
 
 def lock(tx: Session, model: type[R], id: str) -> R:

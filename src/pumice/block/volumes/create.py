@@ -22,7 +22,7 @@ from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, NotFound, ServerFault
 
 if TYPE_CHECKING:
-    from pumice.block.service import BlockService
+    from pumice.kernel.service import Service
     from pumice.kernel.api.request import Request
 
 
@@ -48,7 +48,7 @@ def create(req: Request) -> Volume:
     asked = body.volume
     rules.check_hints(body.hints)
     _check_keys(asked)
-    service: BlockService = req.service
+    service: Service = req.service
     volume_id, operation_id = new_id(), new_id()
 
     def work(tx: Session) -> Volume:
@@ -196,7 +196,7 @@ def _size(asked: NewVolume, source: Source | None) -> int:
 
 
 def _zones(
-    tx: Session, service: BlockService, asked: NewVolume, source: Source | None, volume_type: VolumeType
+    tx: Session, service: Service, asked: NewVolume, source: Source | None, volume_type: VolumeType
 ) -> frozenset[str]:
     """The zones that will do; the first step of the zone chain that says something decides."""
     conf = service.conf
@@ -217,7 +217,7 @@ def _zones(
     return frozenset({zone})
 
 
-def _known_zone(tx: Session, service: BlockService, zone: str) -> str:
+def _known_zone(tx: Session, service: Service, zone: str) -> str:
     known = services.zones(tx, binary="cinder-volume")
     if zone in known:
         return zone

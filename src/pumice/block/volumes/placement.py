@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Collection, Mapping
 
 from sqlalchemy import func
@@ -21,6 +22,10 @@ from pumice.kernel.scheduling.pool import PoolState
 from pumice.kernel.scheduling.request import PlacementRequest
 from pumice.kernel.scheduling.scheduler import NoValidPool, Scheduler
 from pumice.kernel.scheduling.view import PoolView
+
+
+SERVICES = uuid.UUID("c1f8f7a4-52f1-4a0e-9c56-7a2f9b0d3e61")
+"""Namespace of the ids that the API shows for volume services (service_uuid); one follows from the backend's name."""
 
 
 class RoomUnsure(Exception):
@@ -50,6 +55,7 @@ class Placer:
                     values = {
                         "host": chosen.host,
                         "cluster_name": chosen.state.cluster,
+                        "service_uuid": str(uuid.uuid5(SERVICES, chosen.backend)),
                         "availability_zone": chosen.state.availability_zone,
                     }
                     moves.amend(tx, Volume, volume.id, operation_id=run.operation.id, **values)
