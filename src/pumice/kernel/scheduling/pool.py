@@ -19,6 +19,7 @@ import datetime
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, cast
 
 from oslo_db.exception import DBDuplicateEntry
@@ -255,7 +256,7 @@ def report(tx: Session, backend: str, samples: Sequence[PoolSample], settled: Ma
     stored because something was settled or removed meanwhile: take them again. Skipping one is harmless: the
     old sample and the claims since then stay true.
     """
-    by_host = {f"{backend}#{sample.name}": sample for sample in samples}
+    by_host = {f"{backend}#{sample.name}": sample for sample in sorted(samples, key=attrgetter("name"))}
     before = {host: settled.get(host, 0) for host in by_host}
     rows = tx.execute(select(Pool.host, Pool.present).where(Pool.backend == backend))
     present = {row.host: row.present for row in rows}
