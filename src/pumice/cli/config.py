@@ -33,7 +33,7 @@ def sample(service: str) -> None:
         click.echo(
             f"# A backend with the driver {name}; the section's name is free, and listed in {described.backends}."
         )
-        click.echo("\n".join(_section(f"my_{name}", own.values())))
+        click.echo("\n".join(_section(f"my_{name}", own.values(), mark="#")))
 
 
 @config.command()
@@ -58,8 +58,8 @@ def show(files: Sequence[Path], service: str) -> None:
         click.echo()
 
 
-def _section(group: str, options: Iterable[cfg.Opt]) -> Iterator[str]:
-    yield f"[{group}]\n"
+def _section(group: str, options: Iterable[cfg.Opt], mark: str = "") -> Iterator[str]:
+    yield f"{mark}[{group}]\n"
     for option in options:
         if option.deprecated_for_removal:
             continue

@@ -91,10 +91,6 @@ GENERAL = [
     ),
 ]
 
-API = [
-    cfg.IntOpt("threads", default=16, min=1, help="Requests that one API process serves at a time."),
-]
-
 OPERATIONS = [
     cfg.IntOpt("threads", default=8, min=1, help="Operations that a worker carries out at a time, for each backend."),
     cfg.IntOpt(
@@ -107,20 +103,13 @@ OPERATIONS = [
         "lease",
         default=15.0,
         min=0.2,
-        help="Seconds without a beat after which an operation's worker counts as lost and another one takes over. "
-        "A worker beats three times in it.",
+        help="Seconds without a beat after which an operation's worker counts as lost and another one takes over.",
     ),
     cfg.FloatOpt(
         "sweep_interval",
         default=5.0,
         min=0.05,
         help="Seconds between two looks for operations whose doorbell was lost. It bounds what a lost message costs.",
-    ),
-    cfg.IntOpt(
-        "deadline",
-        default=86400,
-        min=1,
-        help="Seconds after which an operation that has not ended fails, unless its kind says else.",
     ),
     cfg.IntOpt("retention", default=604800, min=0, help="Seconds that ended operations stay readable."),
 ]
@@ -155,7 +144,6 @@ def identity_options() -> list[cfg.Opt]:
 
 GROUPS: Mapping[str, Sequence[cfg.Opt]] = {
     "DEFAULT": GENERAL,
-    "api": API,
     "operations": OPERATIONS,
     "oslo_middleware": MIDDLEWARE,
     "coordination": COORDINATION,
