@@ -30,12 +30,14 @@ class Life:
         self.owner = f"{self.host}:{new_id()}"
         directory.mkdir(parents=True, exist_ok=True)
         self._path = directory / self.owner.replace("/", "_")
-        self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        self._file: int | None = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def end(self) -> None:
-        self._path.unlink(missing_ok=True)
-        os.close(self._file)
+        if self._file is not None:
+            self._path.unlink(missing_ok=True)
+            os.close(self._file)
+            self._file = None
 
 
 class Watch:

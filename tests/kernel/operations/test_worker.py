@@ -1,0 +1,305 @@
+from __future__ import annotations
+
+import datetime
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from pumice.kernel.db.base import new_id, utcnow
+from pumice.kernel.db.engine import Database
+from pumice.kernel.operations.journal import Journal
+from pumice.kernel.operations.kinds import Done, Kind, Next, Outcome
+from pumice.kernel.operations.model import Lane, Operation, State
+from pumice.kernel.operations.waiting import Waiter
+from pumice.kernel.operations.worker import TOO_LATE, Run, Worker
+from tests.kernel.things import (
+    CONTEXT,
+    Thing,
+    add_thing,
+    database,
+    journal_of,
+    operation_of,
+    paint,
+    paint_kind,
+    thing_of,
+)
+
+LANES = {Lane.WORK: 2, Lane.FAST: 1}
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    made = database(tmp_path)
+    yield made
+    made.close()
+
+
+class Shop:
+    """Workers on one journal, all stopped at the end."""
+
+    def __init__(self, db: Database, directory: Path) -> None:
+        self.db = db
+        self.directory = directory
+        self.workers: list[Worker] = []
+        self.journals: list[Journal] = []
+
+    def journal(self, *kinds: Kind) -> Journal:
+        self.journals.append(journal_of(self.db, *kinds))
+        return self.journals[-1]
+
+    def worker(self, journal: Journal, *, start: bool = True, **options: Any) -> Worker:
+        settings: dict[str, Any] = {"lanes": LANES, "directory": self.directory, "sweep": 0.2, "host": "here"}
+        worker = Worker(journal, {"q": "brush"}, **(settings | options))
+        self.workers.append(worker)
+        if start:
+            worker.start()
+        return worker
+
+    def close(self) -> None:
+        for worker in self.workers:
+            worker.stop(grace=2)
+        for journal in self.journals:
+            journal.bus.close()
+
+
+@pytest.fixture
+def shop(db: Database, tmp_path: Path) -> Iterator[Shop]:
+    made = Shop(db, tmp_path / "workers")
+    yield made
+    made.close()
+
+
+def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come to pass in time"
+        time.sleep(0.01)
+
+
+def status(db: Database, thing: str) -> str:
+    row = thing_of(db, thing)
+    return row.status if row else "gone"
+
+
+def ended(db: Database, id: str) -> bool:
+    return operation_of(db, id).finished_at is not None
+
+
+def test_a_doorbell_is_answered_at_once(db: Database, shop: Shop) -> None:
+    journal = shop.journal(paint_kind())
+    shop.worker(journal, sweep=60)
+    time.sleep(0.1)  # the first sweep is over
+    thing = add_thing(db)
+    begin = time.monotonic()
+    paint(journal, thing)
+    until(lambda: status(db, thing) == "painted")
+    assert time.monotonic() - begin < 1
+
+
+def test_a_lost_doorbell_costs_a_sweep(db: Database, shop: Shop) -> None:
+    journal = shop.journal(paint_kind())
+    thing = add_thing(db)
+    paint(journal, thing)  # nobody listens yet
+    shop.worker(journal)
+    until(lambda: status(db, thing) == "painted")
+
+
+def test_steps_see_their_environment_and_arguments(db: Database, shop: Shop) -> None:
+    seen: list[tuple[Any, str]] = []
+
+    def step(run: Run) -> Outcome:
+        seen.append((run.environment, run.args["colour"]))
+        return Next("second", checkpoint={"first": True}) if "first" not in run.checkpoint else Done()
+
+    journal = shop.journal(paint_kind(steps={"run": step, "second": step}))
+    shop.worker(journal)
+    id = paint(journal, add_thing(db))
+    until(lambda: ended(db, id))
+    assert seen == [("brush", "red"), ("brush", "red")]
+
+
+def test_an_exception_fails_the_operation_and_the_worker_goes_on(db: Database, shop: Shop) -> None:
+    def step(run: Run) -> Outcome:
+        if run.args["colour"] == "bad":
+            raise RuntimeError("no such colour")
+        return Done()
+
+    journal = shop.journal(paint_kind(step))
+    shop.worker(journal)
+    bad, good = add_thing(db), add_thing(db)
+    failed = paint(journal, bad, "bad")
+    paint(journal, good)
+    until(lambda: status(db, bad) == "error" and status(db, good) == "painted")
+    assert operation_of(db, failed).error == "RuntimeError: no such colour"
+
+
+def test_the_fast_lane_is_free_while_the_other_is_full(db: Database, shop: Shop) -> None:
+    gate = threading.Event()
+
+    def slow(_run: Run) -> Outcome:
+        gate.wait(10)
+        return Done()
+
+    quick = Kind(name="thing.look", resource_type="THING", steps={"run": lambda _: Done()}, lane=Lane.FAST)
+    journal = shop.journal(paint_kind(slow), quick)
+    shop.worker(journal)
+    for _ in range(4):
+        paint(journal, add_thing(db))
+    id = new_id()
+    db.write(lambda tx: journal.submit(tx, quick, CONTEXT, id=id, queue="q", resource_id="x", project_id="p"))
+    until(lambda: ended(db, id))
+    gate.set()
+
+
+def test_a_successor_on_the_same_host_takes_over_at_once(db: Database, shop: Shop) -> None:
+    """The dead worker's lock file is free: nobody waits for its lease, which here is an hour."""
+    journal = shop.journal(paint_kind())
+    thing = add_thing(db)
+    id = paint(journal, thing)
+    dead = shop.worker(journal, start=False, lease=3600)
+    assert journal.claim(id, dead.life.owner) is not None
+    dead.life.end()
+    shop.worker(journal, lease=3600)
+    until(lambda: status(db, thing) == "painted")
+    assert operation_of(db, id).fences == 1
+
+
+def test_elsewhere_the_beat_must_have_stood_still(db: Database, shop: Shop) -> None:
+    journal = shop.journal(paint_kind())
+    thing = add_thing(db)
+    id = paint(journal, thing)
+    elsewhere = shop.worker(journal, start=False, host="there")
+    assert journal.claim(id, elsewhere.life.owner) is not None
+    shop.worker(journal, lease=1.0, sweep=0.1)
+    beats = 0
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end:
+        journal.beat(elsewhere.life.owner)
+        beats += 1
+        time.sleep(0.05)
+    assert status(db, thing) == "painting"
+    until(lambda: status(db, thing) == "painted")
+
+
+def test_a_worker_that_hung_and_comes_back_cannot_finish(db: Database, shop: Shop) -> None:
+    hung, gate, abandoned = threading.Event(), threading.Event(), threading.Event()
+    runs: list[str] = []
+
+    def step(run: Run) -> Outcome:
+        runs.append(run.operation.owner or "")
+        if len(runs) == 1:
+            hung.set()
+            gate.wait(10)
+            return Done({"colour": "late"})
+        return Done({"colour": "right"})
+
+    journal = shop.journal(paint_kind(step, abandon=lambda _: abandoned.set()))
+    first = shop.worker(journal, host="there", lease=3600)
+    thing = add_thing(db)
+    paint(journal, thing)
+    assert hung.wait(5)
+    shop.worker(journal, lease=0.5, sweep=0.1)
+    until(lambda: status(db, thing) == "painted")
+    gate.set()
+    assert abandoned.wait(5)
+    row = thing_of(db, thing)
+    assert row is not None
+    assert row.colour == "right"
+    assert runs[0] == first.life.owner
+
+
+def test_what_keeps_killing_its_workers_fails_in_the_end(db: Database, shop: Shop) -> None:
+    journal = shop.journal(paint_kind(takeovers=2))
+    thing = add_thing(db)
+    id = paint(journal, thing)
+    for _ in range(3):
+        dead = shop.worker(journal, start=False)
+        running = journal.claim(id, dead.life.owner)
+        assert running is not None
+        taken = journal.take_over(running, dead.life.owner)
+        assert taken is not None
+        journal.hand_back(taken)
+        dead.life.end()
+    shop.worker(journal)
+    until(lambda: status(db, thing) == "error")
+    assert "died again and again" in (operation_of(db, id).error or "")
+
+
+def test_what_nobody_serves_fails_at_its_deadline(db: Database, shop: Shop) -> None:
+    journal = shop.journal(paint_kind())
+    thing = add_thing(db)
+    id = paint(journal, thing)
+    past = utcnow() - datetime.timedelta(seconds=1)
+    db.write(
+        lambda tx: (
+            tx.execute(update(Operation).where(Operation.id == id).values(queue="nobody", deadline=past)) and None
+        )
+    )
+    shop.worker(journal, all_queues=True)
+    until(lambda: status(db, thing) == "error")
+    assert operation_of(db, id).error == TOO_LATE
+
+
+def test_stopping_hands_back_what_has_not_ended(db: Database, shop: Shop) -> None:
+    begun, gate = threading.Event(), threading.Event()
+
+    def step(_run: Run) -> Outcome:
+        begun.set()
+        gate.wait(10)
+        return Done()
+
+    journal = shop.journal(paint_kind(step))
+    worker = shop.worker(journal)
+    thing = add_thing(db)
+    id = paint(journal, thing)
+    assert begun.wait(5)
+    worker.stop(grace=0.1)
+    shop.workers.remove(worker)
+    assert operation_of(db, id).state == State.QUEUED
+    gate.set()
+    shop.worker(journal)
+    until(lambda: status(db, thing) == "painted")
+
+
+def test_a_waiter_is_told_of_the_end(db: Database, shop: Shop) -> None:
+    journal = shop.journal(paint_kind())
+    waiter = Waiter(journal)
+    shop.worker(journal)
+    id = "00000000-0000-0000-0000-000000000001"
+    waiter.expect(id)
+    thing = add_thing(db)
+    db.write(
+        lambda tx: journal.begin(
+            tx, journal.kinds["thing.paint"], CONTEXT, id=id, queue="q", resource_id=thing, args={"colour": "red"}
+        )
+    )
+    operation = waiter.wait(id, 5)
+    assert operation is not None
+    assert operation.state == State.SUCCEEDED
+    waiter.expect("never")
+    assert waiter.wait("never", 0.1) is None
+    waiter.close()
+
+
+def test_many_operations_on_two_workers_are_each_run_once(db: Database, shop: Shop) -> None:
+    lock, runs = threading.Lock(), dict[str, int]()
+
+    def step(run: Run) -> Outcome:
+        with lock:
+            runs[run.operation.id] = runs.get(run.operation.id, 0) + 1
+        return Done()
+
+    journal = shop.journal(paint_kind(step))
+    shop.worker(journal)
+    shop.worker(journal)
+    things = [add_thing(db) for _ in range(30)]
+    ids = [paint(journal, thing) for thing in things]
+    until(lambda: all(ended(db, id) for id in ids), 20)
+    assert set(runs.values()) == {1}
+    with db.read() as tx:
+        assert all(tx.get_one(Thing, thing).status == "painted" for thing in things)
