@@ -11,18 +11,25 @@ import time
 from pathlib import Path
 from typing import Any, Self
 
+from tests.support.guest import Network
 
-def free_port(address: str = "127.0.0.1") -> int:
+
+def free_port() -> int:
     with socket.socket() as probe:
-        probe.bind((address, 0))
+        probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 class TgtdServer:
-    """Runs from `with` on; `kill` and `start` stand for its crash and restart (it forgets all targets)."""
+    """Runs from `with` on; `kill` and `start` stand for its crash and restart (it forgets all targets).
 
-    def __init__(self, address: str = "127.0.0.1") -> None:
-        self.address, self.port = address, free_port(address)
+    `network`, if given, is the network that it runs in, at port 3260.
+    """
+
+    def __init__(self, network: Network | None = None) -> None:
+        self._inside = network.inside if network else lambda *command: list(command)
+        self.address = network.address if network else "127.0.0.1"
+        self.port = 3260 if network else free_port()
         # Not below tmp_path: a socket's path is at most 107 characters long.
         self._directory = Path(tempfile.mkdtemp(prefix="tgtd-"))
         self.socket = str(self._directory / "socket")
@@ -49,13 +56,13 @@ class TgtdServer:
     def start(self) -> None:
         portal = f"portal={self.address}:{self.port}"
         self._process = subprocess.Popen(
-            ["tgtd", "-f", "-C", "0", "-t", "2", "--iscsi", portal],
+            self._inside("tgtd", "-f", "-C", "0", "-t", "2", "--iscsi", portal),
             env={**os.environ, "TGT_IPC_SOCKET": self.socket},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
         deadline = time.monotonic() + 10
-        while not self._listens():
+        while not self._answers():
             assert self._process.poll() is None, "tgtd ended"
             assert time.monotonic() < deadline, "tgtd did not come up"
             time.sleep(0.01)
@@ -85,11 +92,10 @@ class TgtdServer:
         )
         return done.stdout
 
-    def _listens(self) -> bool:
+    def _answers(self) -> bool:
+        """It answers once its portal listens."""
         try:
-            socket.create_connection((self.address, self.port), timeout=1).close()
-            with socket.socket(socket.AF_UNIX) as link:
-                link.connect(f"{self.socket}.0")
-        except OSError:
+            self.listing()
+        except subprocess.CalledProcessError:
             return False
         return True

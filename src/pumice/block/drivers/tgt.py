@@ -26,6 +26,7 @@ _IDS = re.compile(r"volume-([0-9a-f-]{36})\.([0-9a-z.-]+)$")
 _FIRST_TARGET = 2**16
 _TARGETS = 2**28 - _FIRST_TARGET
 _BUSY_SECONDS = 10.0
+_RETURN_SECONDS = 5.0
 
 
 class TgtExports:
@@ -97,16 +98,24 @@ class TgtExports:
         """Let all targets of a volume present its file's new size (in bytes).
 
         tgtd reads a file's size only when it opens the unit, and commands that find no unit fail at once, in a
-        guest as I/O errors. So the connections go first: initiators log in again within a second or so and
-        repeat what had no answer, and see nothing but a pause.
+        guest as I/O errors. So the connections go first: initiators log in again by themselves, the kernel's
+        after two seconds, and repeat what had no answer: they see a pause. This waits for them for a while, so
+        that a rescan that follows finds its session.
         """
+        dropped: dict[int, int] = {}
         with contextlib.suppress(TgtdAbsent), self._exclusive():
             for target in self._targets_of(volume_id):
                 if target.path == str(path) and target.megabytes == round(size / 1e6):
                     continue
+                dropped[target.tid] = len(self._tgtd.connections(target.tid))
                 self._delete_when_idle(Mode.UNIT, target.tid)
                 # A crash just here leaves no unit to learn the mode from: the safe one, until `connect` comes by.
                 self._add_unit(target.tid, volume_id, path, read_only=target.read_only is not False)
+        deadline = time.monotonic() + _RETURN_SECONDS
+        with contextlib.suppress(TgtdAbsent):
+            for tid, count in dropped.items():
+                while len(self._tgtd.connections(tid)) < count and time.monotonic() < deadline:
+                    time.sleep(0.05)
 
     def remove_volume(self, volume_id: str) -> None:
         """Remove whatever targets a volume still has."""

@@ -187,15 +187,27 @@ class Tgtd:
     def accounts(self) -> list[str]:
         return [line.strip() for line in self.call(Mode.ACCOUNT, Op.SHOW).splitlines()[1:]]
 
-    def drop_connections(self, tid: int) -> None:
-        """Close the connections to a target. Initiators log in again by themselves and repeat what was open."""
-        session = 0
-        for kind, number in _SESSION.findall(self.call(Mode.CONNECTION, Op.SHOW, tid)):
+    def connections(self, tid: int) -> list[tuple[int, int]]:
+        """Session id and connection id of each connection to a target; none where there is no such target."""
+        session, found = 0, []
+        try:
+            listing = self.call(Mode.CONNECTION, Op.SHOW, tid)
+        except TgtdError as error:
+            if error.code == Code.NO_TARGET:
+                return []
+            raise
+        for kind, number in _SESSION.findall(listing):
             if kind == "Session":
                 session = int(number)
-                continue
+            else:
+                found.append((session, int(number)))
+        return found
+
+    def drop_connections(self, tid: int) -> None:
+        """Close the connections to a target. Initiators log in again by themselves and repeat what was open."""
+        for session, connection in self.connections(tid):
             try:
-                self.call(Mode.CONNECTION, Op.DELETE, tid, session=session, connection=int(number))
+                self.call(Mode.CONNECTION, Op.DELETE, tid, session=session, connection=connection)
             except TgtdError as error:
                 if error.code not in {Code.NO_SESSION, Code.NO_CONNECTION}:
                     raise
