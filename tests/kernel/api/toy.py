@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Annotated, Any
 
 import falcon.testing
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, field
 from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Mapped as Column
 from sqlalchemy.orm import mapped_column
@@ -88,7 +88,7 @@ class NewStone(Shape, strict="3.53"):
     size: Size
     name: Annotated[Name | None, Alias("display_name")] = None
     description: Description | None = None
-    metadata: Metadata = {}
+    metadata: Metadata = field(default_factory=dict)
     quarry_id: Annotated[Uuid | None, Since("3.13")] = None
     polished: Boolean = False
 
@@ -258,8 +258,8 @@ class Toy:
             project_id_regex=r"[0-9a-f\-]+",
             oslo_middleware=SimpleNamespace(max_request_body_size=114688),
         )
-        self.app = build_app(self, table, RULES, dialect)  # type: ignore[arg-type]
-        self.client = falcon.testing.TestClient(Identity(self.app))  # type: ignore[arg-type]
+        self.app = build_app(self, table, RULES, dialect)
+        self.client = falcon.testing.TestClient(Identity(self.app))
 
     def add(self, **values: Any) -> Stone:
         row = Stone(**{"id": new_id(), "project_id": PROJECT_A, "size": 1, "user_id": "u", **values})

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import falcon
 
 _HOST = re.compile(r"(?:[A-Za-z0-9._\-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
-_PREFIX = re.compile(r"(?:/[A-Za-z0-9._~%\-]+)*")
+_PREFIX = re.compile(r"(?:/[A-Za-z0-9._~%\-]+)*/?")
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 

@@ -22,7 +22,7 @@ def document(table: Sequence[Route], rules: Sequence[Rule], dialect: Dialect) ->
     newest = [one for one in table if dialect.maximum.within(one.since, one.until)]
     types = {id(one): _types(one, dialect.maximum) for one in newest}
     flat = [type_ for body, answer in types.values() for type_ in (body, *answer.values()) if type_ is not None]
-    schemas, components = msgspec.json.schema_components(flat, schema_hook=_schema_of, ref_template=_REF)
+    schemas, components = schemas_of(flat)
     of = {id(type_): schema for type_, schema in zip(flat, schemas, strict=True)}
     paths: dict[str, dict[str, Any]] = {}
     for route in newest:
@@ -61,6 +61,11 @@ _FAULT = {
         "required": ["code", "message"],
     },
 }
+
+
+def schemas_of(types: Sequence[Any]) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
+    """The JSON Schemas of types (as `shapes.at` gives them), and the components that they refer to."""
+    return msgspec.json.schema_components(types, schema_hook=_schema_of, ref_template=_REF)
 
 
 def _types(route: Route, version: Version) -> tuple[Any, dict[str, Any]]:

@@ -1,0 +1,178 @@
+"""Sweeps over a whole route table: what must hold for every row, whatever it does.
+
+Each function returns what is wrong as a list of lines; a test asserts that the list is empty. They speak through
+a `Call`, so the table may be served in process or by any endpoint.
+
+    call(method, path, version="3.5", who="member_b", project=..., body=...) -> answer with status_code and json
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pumice.kernel.api import shapes
+from pumice.kernel.api.openapi import schemas_of
+from pumice.kernel.api.routes import Route
+from pumice.kernel.api.versions import Dialect, Version
+
+Call = Callable[..., Any]
+NOBODYS_ID = "0b2d5a64-7c4c-4a0e-9a6a-0d3f3c7c1a11"
+
+_VARIABLE = re.compile(r"\{(\w+)\}")
+_EXAMPLES = (NOBODYS_ID, "a", "1", "50%", "2026-01-02T03:04:05", "host@backend#pool", "/dev/vdb", "{}")
+
+
+def every_route_at_every_boundary(call: Call, table: Sequence[Route], dialect: Dialect, **asking: Any) -> list[str]:
+    """Each route exists exactly within its versions, and fails nowhere: at each version at which anything in the
+    table begins or ends, the one before and the one after. Ids are nobody's and bodies minimal."""
+    wrong = []
+    for route in table:
+        for version in boundaries(table, dialect):
+            answer = call(route.method, fill(route.path), version=str(version), body=_body(route, version), **asking)
+            exists = any(_exists(one, version) for one in table if _same_request(route, one))
+            if answer.status_code >= 500 or _is_missing(route, answer) is exists:
+                wrong.append(_line(route, version, answer))
+    return wrong
+
+
+def every_optional_key_as_null(call: Call, table: Sequence[Route], version: Version, **asking: Any) -> list[str]:
+    """A body with a null, or with a value of the wrong kind, in any place is taken or refused with a 4xx."""
+    wrong = []
+    for route in table:
+        if route.body is None or not version.within(route.since, route.until):
+            continue
+        for body in damaged(minimal(route.body, version)):
+            sent = {route.action: body} if route.action else body
+            answer = call(route.method, fill(route.path), version=str(version), body=sent, **asking)
+            if answer.status_code >= 500:
+                wrong.append(f"{_line(route, version, answer)} for {sent}")
+    return wrong
+
+
+def every_route_as_a_stranger(
+    call: Call, table: Sequence[Route], version: Version, ids: Mapping[str, str], **asking: Any
+) -> list[str]:
+    """With the ids of another project's objects, every route that names one answers 404 (403 where only admins
+    may), and no answer at all holds one of these ids.
+
+    :param ids: first part of a path ("volumes") -> id of an object there that belongs to somebody else
+    :param asking: who the stranger is, and the project in the path
+    """
+    wrong = []
+    for route in table:
+        if not version.within(route.since, route.until):
+            continue
+        own = ids.get(route.path.split("/")[1], NOBODYS_ID)
+        answer = call(route.method, fill(route.path, own), version=str(version), body=_body(route, version), **asking)
+        names_object = bool(_VARIABLE.search(route.path)) and own != NOBODYS_ID
+        refused = answer.status_code in ({404, 403} if names_object else range(500))
+        told = [one for one in ids.values() if answer.status_code < 400 and one in answer.text]
+        if not refused or told:
+            wrong.append(_line(route, version, answer))
+    return wrong
+
+
+def boundaries(table: Iterable[Route], dialect: Dialect) -> list[Version]:
+    """The versions at which the table changes, with their neighbours, within what the dialect serves."""
+    named = {dialect.minimum, dialect.maximum}
+    for route in table:
+        named |= {Version.parse(text) for text in (route.since, route.until, route.experimental_until) if text}
+    near = {Version(one.major, one.minor + step) for one in named for step in (-1, 0, 1) if one.minor + step >= 0}
+    return sorted(one for one in near if dialect.minimum <= one <= dialect.maximum)
+
+
+def fill(path: str, value: str = NOBODYS_ID) -> str:
+    """The path with one value for all its variables."""
+    return _VARIABLE.sub(value, path)
+
+
+def minimal(body: Any, version: Version) -> Any:
+    """A body that a shape takes at a version, with every key that it knows there."""
+    (schema,), components = schemas_of([shapes.at(body, version)])
+    return _example(schema, components)
+
+
+def damaged(value: Any) -> Iterator[Any]:
+    """The value with each of its parts replaced by null and by values of other kinds, and with each key left out."""
+    for path in _paths(value):
+        for other in (None, {}, [], "", 0, -1, True, "x" * 300, 10**30):
+            yield _with(value, path, other)
+        if path and isinstance(path[-1], str):
+            yield _with(value, path, ...)
+
+
+def _paths(value: Any) -> Iterator[tuple[Any, ...]]:
+    yield ()
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inner:
+        yield from ((key, *rest) for rest in _paths(one))
+
+
+def _with(value: Any, path: tuple[Any, ...], other: Any) -> Any:
+    if not path:
+        return other
+    changed = copy.deepcopy(value)
+    place = changed
+    for key in path[:-1]:
+        place = place[key]
+    if other is ...:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = other
+    return changed
+
+
+def _body(route: Route, version: Version) -> Any:
+    inner = None if route.body is None else minimal(route.body, version)
+    return {route.action: inner} if route.action else inner
+
+
+def _example(schema: Mapping[str, Any], components: Mapping[str, Any]) -> Any:  # noqa: PLR0911  # one for each kind
+    if "$ref" in schema:
+        return _example(components[schema["$ref"].rsplit("/", 1)[1]], components)
+    if "enum" in schema:
+        return schema["enum"][0]
+    if "anyOf" in schema:
+        return next(one for part in schema["anyOf"] if (one := _example(part, components)) is not None)
+    kind = schema.get("type")
+    if kind == "object":
+        return {
+            key: _example(one, components)
+            for key, one in schema.get("properties", {}).items()
+            if not key.startswith(" ")
+        }
+    if kind == "array":
+        return [_example(schema["items"], components)] if "items" in schema else []
+    if kind == "string":
+        return _text(schema)
+    return {"integer": max(1, schema.get("minimum", 1)), "number": 1.5, "boolean": False}.get(str(kind))
+
+
+def _text(schema: Mapping[str, Any]) -> str:
+    if schema.get("format") == "uuid":
+        return NOBODYS_ID
+    pattern = re.compile(schema.get("pattern", ""))
+    return next((one for one in _EXAMPLES if pattern.search(one)), "a" * max(1, schema.get("minLength", 1)))
+
+
+def _same_request(route: Route, other: Route) -> bool:
+    return (route.method, route.path, route.action) == (other.method, other.path, other.action)
+
+
+def _exists(route: Route, version: Version) -> bool:
+    tried = route.experimental_until and version <= route.experimental_until
+    return version.within(route.since, route.until) and not tried
+
+
+def _is_missing(route: Route, answer: Any) -> bool:
+    """Whether the answer says that there is no such route (and not that there is no such object)."""
+    if answer.status_code == 404:
+        return f"{route.method} " in answer.text and "does not exist" in answer.text
+    return bool(route.action) and answer.status_code == 400 and "one action is expected" in answer.text
+
+
+def _line(route: Route, version: Version, answer: Any) -> str:
+    return f"{route.method} {route.path} {route.action} at {version}: {answer.status_code} {answer.text[:300]}"
