@@ -6,7 +6,7 @@
 SHELL := /bin/sh
 BIN := .venv/bin
 # Tests mount file systems and make network namespaces: a user runs them through sudo, which leaves no files here.
-AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env PYTHONDONTWRITEBYTECODE=1)
+AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env PYTHONDONTWRITEBYTECODE=1 HYPOTHESIS_STORAGE_DIRECTORY=/tmp/pumice-hypothesis)
 
 .PHONY: up test check conformance lock install install-dev
 

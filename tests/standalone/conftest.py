@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+from pumice.standalone.target import TargetDaemon
 from pumice.standalone.up import Settings
+
+ROOT = Path(__file__).parents[2]
+SMALL = [sys.executable, "-m", "tests.standalone.small"]
 
 
 @pytest.fixture
@@ -39,3 +46,38 @@ def clean(settings):
     mount = settings.data_directory / "storage"
     while mount.is_mount():
         subprocess.run(["umount", mount], check=True)
+
+
+@pytest.fixture
+def launch(settings, clean):
+    """Starts `pumice up`, or another program with its options; all ends with the test."""
+    started = []
+
+    def run(program=SMALL, **changes):
+        arguments = {
+            "data-dir": settings.data_directory,
+            "port": settings.port,
+            "keystone-port": settings.keystone_port,
+            "iscsi-port": settings.iscsi_port,
+            "storage-size": 1,
+        } | changes
+        options = [text for name, value in arguments.items() for text in (f"--{name}", str(value))]
+        started.append(
+            subprocess.Popen(
+                [*program, *options],
+                cwd=ROOT,
+                env=os.environ | {"HOME": str(settings.data_directory.parent), "COLUMNS": "200"},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+        return started[-1]
+
+    yield run
+    for process in started:
+        process.kill()
+        process.communicate()
+    left = TargetDaemon(settings.data_directory / "tgtd", "127.0.0.1", None)
+    left._process = left._left_behind()
+    left.stop()

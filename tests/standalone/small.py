@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
+
+import requests
 
 from pumice.standalone import command
 
@@ -29,6 +32,17 @@ class SmallService:
             return [json.dumps({"path": environ["PATH_INFO"], "token": environ.get("HTTP_X_AUTH_TOKEN", "")}).encode()]
 
         return application
+
+
+def await_answer(settings, process):
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return requests.get(f"http://127.0.0.1:{settings.port}/v3", timeout=5)
+        except requests.ConnectionError:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
 
 
 if __name__ == "__main__":

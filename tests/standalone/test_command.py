@@ -2,68 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import psutil
 import pytest
-import requests
 
 from pumice.block.drivers.tgtd import Mode, Op, Tgtd
-from pumice.standalone.target import TargetDaemon
 from pumice.standalone.up import Standalone
-from tests.standalone.small import SmallService
-
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def launch(settings, clean):
-    started = []
-
-    def run(**changes):
-        arguments = {
-            "data-dir": settings.data_directory,
-            "port": settings.port,
-            "keystone-port": settings.keystone_port,
-            "iscsi-port": settings.iscsi_port,
-            "storage-size": 1,
-        } | changes
-        options = [text for name, value in arguments.items() for text in (f"--{name}", str(value))]
-        started.append(
-            subprocess.Popen(
-                [sys.executable, "-m", "tests.standalone.small", *options],
-                cwd=ROOT,
-                env=os.environ | {"HOME": str(settings.data_directory.parent), "COLUMNS": "200"},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-        )
-        return started[-1]
-
-    yield run
-    for process in started:
-        process.kill()
-        process.communicate()
-    left = TargetDaemon(settings.data_directory / "tgtd", "127.0.0.1", None)
-    left._process = left._left_behind()
-    left.stop()
-
-
-def await_answer(settings, process):
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            return requests.get(f"http://127.0.0.1:{settings.port}/v3", timeout=5)
-        except requests.ConnectionError:
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+from tests.standalone.small import SmallService, await_answer
 
 
 @pytest.mark.real
