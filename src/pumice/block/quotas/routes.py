@@ -1,0 +1,29 @@
+"""Routes of quotas and limits (section 22 of the API)."""
+
+from __future__ import annotations
+
+from pumice.block.quotas import handlers, shapes
+from pumice.kernel.api.routes import ADMIN, READER, Route, Rule
+
+QUOTAS = "volume_extension:quotas"
+CLASSES = "volume_extension:quota_classes"
+
+ROUTES = [
+    Route("GET", "/os-quota-sets/{id}", handlers.show, handlers.SHOW, READER),
+    Route("PUT", "/os-quota-sets/{id}", handlers.update, f"{QUOTAS}:update", ADMIN, body=shapes.SetQuotas),
+    Route("DELETE", "/os-quota-sets/{id}", handlers.remove, f"{QUOTAS}:delete", ADMIN),
+    Route("GET", "/os-quota-sets/{id}/defaults", handlers.defaults, handlers.SHOW, READER),
+    Route("GET", "/os-quota-class-sets/{name}", handlers.show_class, f"{CLASSES}:get", ADMIN),
+    Route(
+        "PUT",
+        "/os-quota-class-sets/{name}",
+        handlers.update_class,
+        f"{CLASSES}:update",
+        ADMIN,
+        body=shapes.SetClassQuotas,
+    ),
+    # Everybody learns the limits; what is used of them is a matter of policy.
+    Route("GET", "/limits", handlers.limits, ""),
+]
+
+RULES = [Rule(name=handlers.USED_LIMITS, check=READER, doc="Whether limits show what is used of them.")]
