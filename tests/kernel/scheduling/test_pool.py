@@ -93,7 +93,8 @@ def test_what_a_backend_takes(state: BackendState, serving: bool, taking: bool) 
     assert (state.serving, state.taking) == (serving, taking)
 
 
-sizes = st.none() | st.floats(0, 1e6) | st.integers(0, 1000).map(float)
+figures = st.floats(0, 1e6).map(lambda gb: round(gb, 6))
+sizes = st.none() | figures | st.integers(0, 1000).map(float)
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -102,7 +103,7 @@ sizes = st.none() | st.floats(0, 1e6) | st.integers(0, 1000).map(float)
         {
             "total_gb": sizes,
             "free_gb": sizes,
-            "provisioned_gb": st.floats(0, 1e6),
+            "provisioned_gb": figures,
             "thin": st.booleans(),
             "reserved_percentage": st.integers(0, 100),
             "max_over_subscription_ratio": st.sampled_from([1.0, 1.5, 20.0]) | st.floats(1, 30),
@@ -263,10 +264,14 @@ def test_capabilities_hold_the_figures_that_the_api_shows(db: Database) -> None:
     assert (other.total_gb, other.free_gb) == (math.inf, None)
     assert other.capabilities["total_capacity_gb"] == "infinite"
     assert other.capabilities["free_capacity_gb"] == "unknown"
-    store(db, sample(), sample(name="q", total=9.0, free=math.nan))
+    for figure, word in ((math.nan, "unknown"), (-math.inf, "unknown"), (1e300, "infinite")):
+        store(db, sample(), sample(name="q", total=9.0, free=figure))
+        other = seen(db, "h@b#q")
+        assert other.capabilities["free_capacity_gb"] == word
+        assert (other.total_gb, other.capabilities["total_capacity_gb"]) == (9.0, 9.0)
+    store(db, sample(), sample(name="q", total=9.12345678, free=1e-300))
     other = seen(db, "h@b#q")
-    assert (other.total_gb, other.free_gb) == (9.0, None)
-    assert other.capabilities["total_capacity_gb"] == 9.0
+    assert (other.total_gb, other.free_gb) == (9.123457, 0.0)
 
 
 def test_claims_are_checked_against_sums(db: Database) -> None:

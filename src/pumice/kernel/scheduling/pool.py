@@ -43,6 +43,8 @@ from pumice.kernel.db.base import Base, utcnow
 from pumice.kernel.db.engine import changed
 
 UNKNOWN, INFINITE = "unknown", "infinite"
+LARGEST = 1e15
+"""GiB from which a figure is taken to be without bound."""
 
 
 class Pool(Base):
@@ -360,13 +362,14 @@ def _columns(sample: PoolSample, now: datetime.datetime) -> dict[str, Any]:
 
 
 def _number(gb: float | None) -> float | None:
-    return gb if gb is not None and math.isfinite(gb) else None
+    """The figure to the KiB, so that no database overflows or underflows on it; None where it is none."""
+    return round(gb, 6) if gb is not None and abs(gb) < LARGEST else None
 
 
 def _word(gb: float | None) -> float | str:
-    if gb is None or math.isnan(gb):
-        return UNKNOWN
-    return INFINITE if math.isinf(gb) else gb
+    if gb is not None and gb >= LARGEST:
+        return INFINITE
+    return UNKNOWN if gb is None or _number(gb) is None else gb
 
 
 def _unbounded(word: object) -> float | None:
