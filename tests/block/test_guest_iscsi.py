@@ -1,77 +1,27 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from pumice.block.drivers.base import Connector, Export
+from pumice.block.drivers.file import GIB, FileDriver
+from tests.block.drivers.conftest import section, volume
 from tests.support.guest import Guest, GuestError, Network
 from tests.support.open_iscsi import INITIATOR, exercise
-
-GIB = 2**30
-IQN = "iqn.2010-10.org.openstack:volume-of-a-guest"
+from tests.support.relay import Relay
+from tests.support.tgtd import TgtdServer
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
-
-
-class Target:
-    """A tgtd of its own in the guests' network, with one target that CHAP and an initiator name guard."""
-
-    def __init__(self, network: Network, image: Path) -> None:
-        self.image = image
-        os.truncate(image, GIB)
-        self.control = str(os.getpid())
-        self.process = subprocess.Popen(
-            network.inside("tgtd", "-f", "-C", self.control, "--iscsi", f"portal={network.address}:3260"),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        deadline = time.monotonic() + 10
-        while self.ask("--mode", "target", "--op", "new", "--tid", "1", "-T", IQN, check=False):
-            assert time.monotonic() < deadline, "tgtd did not come up"
-            time.sleep(0.05)
-        self.show_lun()
-        self.ask("--mode", "account", "--op", "new", "--user", "guest", "--password", "abcdef0123456789")
-        self.ask("--mode", "account", "--op", "bind", "--tid", "1", "--user", "guest")
-        self.ask("--mode", "target", "--op", "bind", "--tid", "1", "--initiator-name", INITIATOR)
-
-    def ask(self, *words: str, check: bool = True) -> int:
-        command = ["tgtadm", "-C", self.control, "--lld", "iscsi", *words]
-        return subprocess.run(command, check=check, timeout=10, capture_output=True).returncode
-
-    def show_lun(self) -> None:
-        lun = ("--tid", "1", "--lun", "1", "--backing-store", str(self.image))
-        self.ask("--mode", "logicalunit", "--op", "new", *lun)
-
-    def extend(self) -> int:
-        os.truncate(self.image, 2 * GIB)
-        self.ask("--mode", "logicalunit", "--op", "delete", "--tid", "1", "--lun", "1")
-        self.show_lun()
-        return 2 * GIB
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        for leftover in Path("/var/run/tgtd").glob(f"socket.{self.control}*"):
-            leftover.unlink()
 
 
 @pytest.fixture
 def network() -> Iterator[Network]:
     with Network() as network:
         yield network
-
-
-@pytest.fixture
-def target(network: Network, tmp_path: Path) -> Iterator[Target]:
-    image = tmp_path / "volume"
-    image.touch()
-    target = Target(network, image)
-    yield target
-    target.close()
 
 
 def test_a_guest_runs_commands_on_a_kernel_of_its_own(network: Network, tmp_path: Path) -> None:
@@ -87,15 +37,18 @@ def test_a_guest_runs_commands_on_a_kernel_of_its_own(network: Network, tmp_path
     assert not Path("/etc/written-by-a-guest").exists()
 
 
-def test_a_volume_at_a_server(network: Network, target: Target, tmp_path: Path) -> None:
-    info = {
-        "target_discovered": False,
-        "target_portal": f"{network.address}:3260",
-        "target_iqn": IQN,
-        "target_lun": 1,
-        "auth_method": "CHAP",
-        "auth_username": "guest",
-        "auth_password": "abcdef0123456789",
-    }
-    with Guest(network, tmp_path) as guest:
-        exercise(guest, info, target.extend)
+def test_a_volume_of_the_file_backend_at_a_server(network: Network, tmp_path: Path) -> None:
+    with TgtdServer() as tgtd, Relay(network.inside, network.address, tgtd.port), Guest(network, tmp_path) as guest:
+        options = section(FileDriver, directory=str(tmp_path / "backend"), **tgtd.options)
+        driver = FileDriver(options, name="files", state_dir=tmp_path)
+        driver.start()
+        disk = volume(1)
+        driver.create_volume(disk)
+        connector = Connector({"initiator": INITIATOR, "host": guest.name})
+        info = driver.connect(Export(str(uuid.uuid4()), disk, connector, False))["data"]
+
+        def extend() -> int:
+            driver.extend_volume(disk, 2)
+            return 2 * GIB
+
+        exercise(guest, {**info, "target_portal": f"{network.address}:{tgtd.port}"}, extend)

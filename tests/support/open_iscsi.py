@@ -48,7 +48,11 @@ class OpenIscsi:
         self._guest.run(f"{self._target(info)} --logout")
 
     def rescan(self, info: Mapping[str, Any]) -> None:
-        self._guest.run(f"{self._target(info)} --rescan")
+        """Looks for changed LUNs, once logged in: tgtd ends sessions to extend a volume, and `--rescan` skips those."""
+        self._guest.run(
+            "for try in $(seq 100); do grep -q LOGGED_IN /sys/class/iscsi_session/*/state && break; sleep 0.1; done\n"
+            f"{self._target(info)} --rescan"
+        )
 
     def _target(self, info: Mapping[str, Any]) -> str:
         return f"iscsiadm -m node -T {info['target_iqn']} -p {info['target_portal']}"
