@@ -98,7 +98,8 @@ def minimal(body: Any, version: Version) -> Any:
 def damaged(value: Any) -> Iterator[Any]:
     """The value with each of its parts replaced by null and by values of other kinds, and with each key left out."""
     for path in _paths(value):
-        for other in (None, {}, [], "", 0, -1, True, "x" * 300, 10**30):
+        kinds: tuple[Any, ...] = (None, {}, [], "", 0, -1, True, "x" * 300, 10**30)
+        for other in kinds:
             yield _with(value, path, other)
         if path and isinstance(path[-1], str):
             yield _with(value, path, ...)

@@ -77,10 +77,10 @@ def test_links_without_the_project_where_the_dialect_says_so(tmp_path: Path) -> 
     toy.db.close()
 
 
-def test_the_next_page_is_of_the_same_list_at_the_public_place(toy: Toy) -> None:
+def test_the_next_page_is_of_the_same_list_at_the_public_place(tmp_path: Path) -> None:
+    toy = Toy(tmp_path, public_endpoint="https://cloud/volume")
     for size in range(5):
         toy.add(size=size, name="é &b")
-    toy.conf.public_endpoint = "https://cloud/volume"
     seen: list[int] = []
     path = "/stones/detail?sort=size:asc&limit=2&name=%C3%A9%20%26b&offset=1"
     while True:
@@ -97,3 +97,4 @@ def test_the_next_page_is_of_the_same_list_at_the_public_place(toy: Toy) -> None
         assert "offset" not in query
         path = f"/stones/detail?{url.query}"
     assert seen == [1, 2, 3, 4]
+    toy.db.close()

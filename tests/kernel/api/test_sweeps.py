@@ -35,7 +35,16 @@ def test_minimal_bodies_are_taken(toy: Toy) -> None:
 
 def test_damaged_bodies() -> None:
     bodies = list(sweeps.damaged({"a": {"b": [1]}}))
-    for one in (None, {}, {"a": None}, {"a": {}}, {"a": {"b": None}}, {"a": {"b": []}}, {"a": {"b": [None]}}):
+    parts: tuple[Any, ...] = (
+        None,
+        {},
+        {"a": None},
+        {"a": {}},
+        {"a": {"b": None}},
+        {"a": {"b": []}},
+        {"a": {"b": [None]}},
+    )
+    for one in parts:
         assert one in bodies
 
 

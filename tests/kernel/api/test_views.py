@@ -14,6 +14,7 @@ from pumice.kernel.api.views import Guarded, Mapped, Of, OmitNone, View, time_te
 from tests.kernel.api.requests import a_request
 from tests.kernel.api.toy import Stone, StoneDetail, Toy
 
+NOTHING: dict[str, str] = {}
 NOON = datetime.datetime(2026, 1, 2, 12, 0, 0)
 
 
@@ -50,6 +51,12 @@ class Row:
     @property
     def by_property(self) -> str:
         return f"row {self.id}"
+
+
+class Wrong(View):
+    name: str
+    size: int
+    odd: Annotated[str, Of(lambda row, req: NOTHING["no"])]
 
 
 class ByProperty(View):
@@ -125,12 +132,6 @@ def test_columns_that_are_not_loaded_are_loaded(toy: Toy) -> None:
 
 
 def test_a_mistake_in_a_computed_value_is_not_taken_for_an_unloaded_column(toy: Toy) -> None:
-    class Wrong(View):
-        name: str
-        size: int
-        odd: Any
-
-    Wrong.__annotations__ = {"name": str, "size": int, "odd": Annotated[str, Of(lambda row, req: {}["no"])]}
     stone = toy.add()
     with toy.db.read() as tx, pytest.raises(KeyError, match="no"):
         shown(Wrong, tx.get(Stone, stone.id))

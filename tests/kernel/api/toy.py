@@ -246,19 +246,23 @@ class ToyMetrics:
 class Toy:
     """The service, its client, and a few words for tests."""
 
-    def __init__(self, directory: Path, dialect: Dialect = DIALECT, table: list[Route] = TABLE) -> None:
+    def __init__(self, directory: Path, dialect: Dialect = DIALECT, table: list[Route] = TABLE, **options: Any) -> None:
         self.db = Database(f"sqlite:///{directory}/toy.sqlite")
         Base.metadata.create_all(self.db.engine, tables=[Stone.__table__])  # type: ignore[list-item]
         self.policy = ToyPolicy()
         self.metrics = ToyMetrics()
         self.resource_filters: dict[str, list[str]] = {}
         self.conf = SimpleNamespace(
-            osapi_max_limit=1000,
-            public_endpoint=None,
-            project_id_regex=r"[0-9a-f\-]+",
-            oslo_middleware=SimpleNamespace(max_request_body_size=114688),
+            **{
+                "osapi_max_limit": 1000,
+                "public_endpoint": None,
+                "project_id_regex": r"[0-9a-f\-]+",
+                "oslo_middleware": SimpleNamespace(max_request_body_size=114688),
+                **options,
+            }
         )
-        self.app = build_app(self, table, RULES, dialect)
+        service: Any = self
+        self.app = build_app(service, table, RULES, dialect)
         self.client = falcon.testing.TestClient(Identity(self.app))
 
     def add(self, **values: Any) -> Stone:

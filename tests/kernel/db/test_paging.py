@@ -368,6 +368,18 @@ def test_an_order_without_nulls_is_that_of_an_index(db: Database) -> None:
     assert ["CASE" in statement for statement in sent] == [False, False, True]
 
 
+def test_a_column_alone_is_compared_as_its_type_suggests(db: Database) -> None:
+    listing = Listing(
+        Stone,
+        "stone",
+        configured=("heavy", "made", "polished"),
+        filters=(Filter("heavy", Stone.weight), Filter("made", Stone.created_at)),
+    )
+    assert sizes(db, "heavy=2", listing) == [11, 5, 2]
+    assert sizes(db, "made=lt:2026-01-01T00:01:00", listing) == [1, 0]
+    assert sizes(db, "polished=no&heavy=1", listing) == [10]
+
+
 def test_filters_may_not_need_a_column(db: Database) -> None:
     def refuse(value: str, req: Any) -> Any:
         raise ValueError("no such thing is allowed")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import falcon
@@ -38,7 +39,14 @@ def build_app(service: Service, table: Sequence[Route], rules: Sequence[Rule], d
 
     Raises ValueError where two rows of the table answer the same request.
     """
-    app = App(middleware=[_Envelope(service, dialect)])
+    site = _Site(
+        service,
+        dialect,
+        re.compile(service.conf.project_id_regex),
+        service.conf.public_endpoint,
+        service.conf.oslo_middleware.max_request_body_size,
+    )
+    app = App(middleware=[_Envelope(site)])
     app.req_options.strip_url_path_trailing_slash = True
     faults.install(app, dialect)
     paths: dict[str, list[tuple[Route, tuple[str, ...]]]] = {}
@@ -48,9 +56,9 @@ def build_app(service: Service, table: Sequence[Route], rules: Sequence[Rule], d
             paths.setdefault(_VARIABLE.sub("{}", path), []).append((route, names))
     for path, rows in paths.items():
         for start, in_project in ((f"{dialect.base}/{{}}", True), (dialect.base, False)):
-            app.add_route(_numbered(start + path), _Endpoint(service, dialect, rows, in_project=in_project))
+            app.add_route(_numbered(start + path), _Endpoint(site, rows, in_project=in_project))
     document = openapi.document(table, rules, dialect)
-    versions = _Versions(service, dialect)
+    versions = _Versions(site)
     app.add_route("/", versions)
     app.add_route(dialect.base, versions)
     for path in ("/openapi.json", f"{dialect.base}/openapi.json"):
@@ -65,21 +73,26 @@ def _numbered(path: str) -> str:
     return parts[0] + "".join(f"{{v{n}}}{part}" for n, part in enumerate(parts[1:]))
 
 
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """What all parts of one application share; options are read once, as looking one up takes its time."""
+
+    service: Service
+    dialect: Dialect
+    project_id: re.Pattern[str]
+    public_endpoint: str | None
+    largest_body: int
+
+    def place(self, raw: falcon.Request) -> links.Place:
+        return links.place(raw, self.public_endpoint)
+
+
 class _Endpoint:
     """The rows of one path. It answers every method itself, so that the table alone says which exist."""
 
-    def __init__(
-        self,
-        service: Service,
-        dialect: Dialect,
-        rows: Sequence[tuple[Route, tuple[str, ...]]],
-        *,
-        in_project: bool,
-    ) -> None:
-        self._service = service
-        self._dialect = dialect
+    def __init__(self, site: _Site, rows: Sequence[tuple[Route, tuple[str, ...]]], *, in_project: bool) -> None:
+        self._site = site
         self._in_project = in_project
-        self._project_id = re.compile(service.conf.project_id_regex)
         self._rows: dict[str, list[tuple[Route, tuple[str, ...]]]] = {}
         for row in rows:
             self._rows.setdefault(row[0].method, []).append(row)
@@ -88,10 +101,10 @@ class _Endpoint:
 
     def respond(self, raw: falcon.Request, resp: falcon.Response, **variables: str) -> None:
         values = [variables[f"v{n}"] for n in range(len(variables))]
-        if "\0" in raw.path or (self._in_project and not self._project_id.fullmatch(values[0])):
+        if "\0" in raw.path or (self._in_project and not self._site.project_id.fullmatch(values[0])):
             raise NotFound(f"{raw.method} {raw.path} does not exist")
         if raw.method not in self._rows:
-            refusal = NotFound if self._dialect.wrong_method_status == 404 else MethodNotAllowed
+            refusal = NotFound if self._site.dialect.wrong_method_status == 404 else MethodNotAllowed
             raise refusal(f"{raw.path} does not take {raw.method}")
         context: RequestContext | None = raw.env.get(CONTEXT)
         if context is None:
@@ -102,13 +115,13 @@ class _Endpoint:
         body, (route, names) = self._body(raw, version, rows)
         raw.env[_ROUTE] = f"{route.path} {route.action}".rstrip()
         req = Request(
-            service=self._service,
-            dialect=self._dialect,
+            service=self._site.service,
+            dialect=self._site.dialect,
             context=context,
             version=version,
             raw=raw,
             query=Query(raw.query_string),
-            place=links.place(raw, self._service.conf.public_endpoint),
+            place=self._site.place(raw),
             body=body,
             project_in_path=self._in_project,
         )
@@ -118,7 +131,7 @@ class _Endpoint:
 
     def _at_version(self, raw: falcon.Request, resp: falcon.Response) -> tuple[Version, list[tuple[Route, Any]]]:
         """The version agreed on, and the rows of the method that exist at it."""
-        dialect = self._dialect
+        dialect = self._site.dialect
         version = dialect.negotiate(raw.get_header(dialect.header))
         wanted = raw.get_header(dialect.experimental_header) if dialect.experimental_header else None
         experimental = (wanted or "").lower() == "true"
@@ -139,7 +152,7 @@ class _Endpoint:
         self, raw: falcon.Request, version: Version, rows: list[tuple[Route, Any]]
     ) -> tuple[Any, tuple[Route, tuple[str, ...]]]:
         """The decoded body, and the row that is meant: of actions, the one whose key the body holds."""
-        text = bodies.read(raw, self._service.conf.oslo_middleware.max_request_body_size)
+        text = bodies.read(raw, self._site.largest_body)
         if not rows[0][0].action:
             route = rows[0][0]
             return (decode(route.body, version, text) if route.body else None), rows[0]
@@ -153,7 +166,7 @@ class _Endpoint:
         arguments: list[Any] = [req]
         if route.load:
             row_id = variables.pop(next(iter(variables)))
-            with self._service.db.read() as tx:
+            with self._site.service.db.read() as tx:
                 row = req.scope.get(tx, route.load, row_id)
             arguments.append(row)
             target = {"project_id": getattr(row, "project_id", req.context.project_id)}
@@ -167,13 +180,12 @@ class _Endpoint:
 class _Versions:
     """The versions document, at the root (300) and at the base path (200)."""
 
-    def __init__(self, service: Service, dialect: Dialect) -> None:
-        self._service = service
-        self._dialect = dialect
+    def __init__(self, site: _Site) -> None:
+        self._site = site
 
     def respond(self, raw: falcon.Request, resp: falcon.Response) -> None:
-        endpoint = links.place(raw, self._service.conf.public_endpoint).endpoint
-        _fill(resp, self._dialect.document(endpoint), 300 if raw.path == "/" else 200)
+        endpoint = self._site.place(raw).endpoint
+        _fill(resp, self._site.dialect.document(endpoint), 300 if raw.path == "/" else 200)
 
 
 class _Fixed:
@@ -191,9 +203,8 @@ class _Fixed:
 class _Envelope:
     """What every answer carries, faults and refusals included; and the count of it."""
 
-    def __init__(self, service: Service, dialect: Dialect) -> None:
-        self._service = service
-        self._dialect = dialect
+    def __init__(self, site: _Site) -> None:
+        self._site = site
 
     def process_request(self, raw: falcon.Request, resp: falcon.Response) -> None:
         context: RequestContext | None = raw.env.get(CONTEXT)
@@ -201,12 +212,13 @@ class _Envelope:
         raw.env[faults.REQUEST_ID] = request_id
         raw.env[_STARTED] = time.perf_counter()
         resp.set_headers({"x-openstack-request-id": request_id, "x-compute-request-id": request_id})
+        dialect = self._site.dialect
         # Until the endpoint has agreed on another version.
-        resp.set_headers(self._dialect.answer_headers(self._dialect.minimum, experimental=False))
+        resp.set_headers(dialect.answer_headers(dialect.minimum, experimental=False))
 
     def process_response(self, raw: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
         seconds = time.perf_counter() - raw.env[_STARTED]
-        self._service.metrics.request(raw.method, raw.env.get(_ROUTE, ""), resp.status_code, seconds)
+        self._site.service.metrics.request(raw.method, raw.env.get(_ROUTE, ""), resp.status_code, seconds)
 
 
 def _fill(resp: falcon.Response, answer: Any, success: int) -> None:

@@ -87,8 +87,10 @@ def time_text(moment: datetime.datetime | None) -> str | None:
 
 @fields.cached
 def declared(view: type[View]) -> dict[str, Any]:
-    """The view's fields, in order, with their annotated types."""
-    return typing.get_type_hints(view, include_extras=True)
+    """The view's fields, those of its bases first, with their annotated types."""
+    # Not typing.get_type_hints: functions in annotations that it evaluates do not see their module's names.
+    bases = [base for base in reversed(view.__mro__) if issubclass(base, View)]
+    return {name: type_ for base in bases for name, type_ in inspect.get_annotations(base, eval_str=True).items()}
 
 
 @fields.cached
@@ -180,7 +182,7 @@ def _form(type_: Any) -> Computed | None:
     inner = _not_none(type_)
     if typing.get_origin(inner) is list:
         item = fields.bare(typing.get_args(inner)[0])
-        return (lambda values, req: render(item, values, req)) if _is_view(item) else None
+        return (lambda values, req: render(item, values, req) if values else []) if _is_view(item) else None
     if _is_view(inner):
         return lambda value, req: None if value is None else render(inner, [value], req)[0]
     return None

@@ -24,10 +24,11 @@ Condition = Callable[[Any, str, Version], ColumnElement[bool]]
 _LONGEST_LITERAL = 8192
 _JSON_KEY = re.compile(r"[A-Za-z0-9\-_:./ ]{1,255}")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+_equal: Callable[[Any, Any], ColumnElement[bool]] = operator.eq
+_COMPARISONS: dict[str, Callable[[Any, Any], ColumnElement[bool]]] = {
     "gt": operator.gt,
     "gte": operator.ge,
-    "eq": operator.eq,
+    "eq": _equal,
     "neq": operator.ne,
     "lt": operator.lt,
     "lte": operator.le,
@@ -36,11 +37,11 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 
 def text(column: Any, value: str, _version: Version) -> ColumnElement[bool]:
     """Exactly this text."""
-    return operator.eq(column, value)
+    return _equal(column, value)
 
 
 def whole_number(column: Any, value: str, _version: Version) -> ColumnElement[bool]:
-    return operator.eq(column, int(value)) if _INTEGER.fullmatch(value) else false()
+    return _equal(column, int(value)) if _INTEGER.fullmatch(value) else false()
 
 
 def number(column: Any, value: str, _version: Version) -> ColumnElement[bool]:
@@ -48,7 +49,7 @@ def number(column: Any, value: str, _version: Version) -> ColumnElement[bool]:
         wanted = float(value)
     except ValueError:
         return false()
-    return operator.eq(column, wanted) if math.isfinite(wanted) else false()
+    return _equal(column, wanted) if math.isfinite(wanted) else false()
 
 
 def flag(strict_from: str = "") -> Condition:
@@ -57,7 +58,7 @@ def flag(strict_from: str = "") -> Condition:
     def condition(column: Any, value: str, version: Version) -> ColumnElement[bool]:
         lenient = strict_from and version < strict_from
         wanted = value.lower() not in {"false", "0"} if lenient else boolean_word(value)
-        return operator.eq(column, wanted)
+        return _equal(column, wanted)
 
     return condition
 
@@ -84,7 +85,7 @@ def _holds(column: Any, key: str, value: Any) -> ColumnElement[bool]:
     # Keys of other characters are never stored, and would be syntax in the databases' JSON paths.
     if not _JSON_KEY.fullmatch(key) or not isinstance(value, str | int):
         return false()
-    return operator.eq(column[key].as_string(), str(value))
+    return _equal(column[key].as_string(), str(value))
 
 
 def times(column: Any, value: str, _version: Version) -> ColumnElement[bool]:
@@ -92,7 +93,7 @@ def times(column: Any, value: str, _version: Version) -> ColumnElement[bool]:
     return and_(*(_comparison(column, one.strip()) for one in value.split(",")))
 
 
-def _comparison(column: Any, value: str) -> Any:
+def _comparison(column: Any, value: str) -> ColumnElement[bool]:
     name, _, moment = value.partition(":")
     if name not in _COMPARISONS:
         raise ValueError(f"the operator {shown(name)} is refused: one of {', '.join(_COMPARISONS)} is allowed")

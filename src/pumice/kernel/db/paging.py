@@ -61,9 +61,9 @@ _PAGING = frozenset({"limit", "offset", "marker", "sort", "sort_key", "sort_dir"
 class Filter:
     """A query parameter that narrows a list.
 
-    :param on: the column that `kind` compares with; or, without a kind, a function `f(text, req)` that gives
-        the condition (raising BadRequest where the text is refused)
-    :param kind: how the text is read and compared (`kernel.db.filters`)
+    :param on: a column; or a function `f(text, req)` that gives the condition (ValueError refuses the text)
+    :param kind: how the text is compared with the column (`kernel.db.filters`), where that is not what its type
+        suggests
     :param since, until: versions at which the filter exists; at others it is ignored
     """
 
@@ -75,8 +75,8 @@ class Filter:
 
     def condition(self, value: str, req: Request) -> ColumnElement[bool]:
         try:
-            if self.kind:
-                return self.kind(self.on, value, req.version)
+            if isinstance(self.on, InstrumentedAttribute):
+                return (self.kind or condition_of(self.on))(self.on, value, req.version)
             computed: ColumnElement[bool] = self.on(value, req)
             return computed
         except ValueError as error:
@@ -214,7 +214,7 @@ class Listing(Generic[R]):
             return _contains(column, value)
         if declared:
             return declared.condition(value, req)
-        return false() if column is None else Filter(name, column, condition_of(column)).condition(value, req)
+        return false() if column is None else Filter(name, column).condition(value, req)
 
     def _permitted(self, name: str, base: str, req: Request) -> bool:
         configured = req.service.resource_filters.get(self.resource, self.configured)
