@@ -92,10 +92,12 @@ def test_a_connector_without_an_initiator(
         {"initiator": "*"},
         {"ip": "ALL"},
         {"ip": "0.0.0.0/0"},
+        {"initiator": 5},
+        {"ip": ["127.0.0.1"]},
     ],
 )
 def test_a_connector_cannot_slip_parameters_in(
-    driver: FileDriver, disk: VolumeRef, facts: dict[str, str], tgtd: TgtdServer
+    driver: FileDriver, disk: VolumeRef, facts: dict[str, Any], tgtd: TgtdServer
 ) -> None:
     with pytest.raises(BackendError, match="is refused"):
         driver.connect(export_of(disk, **facts))

@@ -164,10 +164,11 @@ class TgtExports:
 
     def _access(self, export: Export) -> tuple[str, str]:
         """The parameter and value of the access rule for the export's connector."""
+        # A connector is whatever a caller sent as JSON, hence str().
         if export.connector.initiator:
-            return "initiator-name", checked_initiator(export.connector.initiator)
+            return "initiator-name", checked_initiator(str(export.connector.initiator))
         if export.connector.ip:
-            return "initiator-address", checked_address(export.connector.ip)
+            return "initiator-address", checked_address(str(export.connector.ip))
         if self._any_initiator:
             return "initiator-address", "ALL"
         raise BackendError("the connector names neither an initiator nor an ip: one of them is needed")
