@@ -1,0 +1,113 @@
+"""Pools and what backends can do, as workers reported them (section 21 of the API)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.orm import Session
+
+from pumice.block.admin import binaries
+from pumice.block.types.lookup import find_type
+from pumice.kernel import services
+from pumice.kernel.db.base import utcnow
+from pumice.kernel.errors import BadRequest, NotFound
+from pumice.kernel.scheduling.filters import CapabilitiesFilter
+from pumice.kernel.scheduling.plugins import Lookups
+from pumice.kernel.scheduling.pool import BackendState, PoolState
+from pumice.kernel.scheduling.request import PlacementRequest
+from pumice.kernel.scheduling.view import PoolView
+
+if TYPE_CHECKING:
+    from pumice.kernel.api.request import Request
+
+FILTERS_FROM, CONFIGURED_FROM, TYPE_FROM = "3.28", "3.31", "3.35"
+CONFIGURED = ("name", "volume_type")
+NAMESPACE = "OS::Storage::Capabilities::"
+
+
+def backend_states(tx: Session, service_down_time: int) -> Iterable[BackendState]:
+    """What the services table says of the backends; that of a cluster is up while one of its workers is."""
+    now = utcnow()
+    states: dict[str, BackendState] = {}
+    for row in services.find(tx, binary=binaries.VOLUME):
+        name = row.cluster or row.host
+        up = services.is_up(row, now, service_down_time) and row.backend_state == "up"
+        before = states.get(name)
+        states[name] = BackendState(
+            name=name,
+            availability_zone=row.availability_zone,
+            up=up or (before is not None and before.up),
+            disabled=row.disabled,
+            frozen=row.frozen,
+            cluster=row.cluster,
+        )
+    return states.values()
+
+
+def index(req: Request) -> dict[str, Any]:
+    """The pools that new volumes may go to: those of backends that are up and enabled."""
+    detail = req.query.boolean("detail")
+    wanted = _wanted(req)
+    pools: Sequence[PoolState] = [pool for pool in _pools(req) if pool.state.up and not pool.state.disabled]
+    if (type_name := wanted.pop("volume_type", None)) is not None:
+        pools = _fitting(req, pools, type_name)
+    pools = [pool for pool in pools if all(_has(pool, name, value) for name, value in wanted.items())]
+    if not detail:
+        return {"pools": [{"name": pool.host} for pool in pools]}
+    return {"pools": [{"name": pool.host, "capabilities": dict(pool.capabilities)} for pool in pools]}
+
+
+def _pools(req: Request) -> Sequence[PoolState]:
+    service = req.service
+    pools = PoolView(service.db, lambda tx: backend_states(tx, service.conf.service_down_time)).pools()
+    return sorted(pools, key=lambda pool: pool.host)
+
+
+def _wanted(req: Request) -> dict[str, str]:
+    """The filters that count at this version; from 3.31 on the configured ones, for admins too."""
+    given = {name: value for name, value in req.query if name != "detail"}
+    if req.version < FILTERS_FROM:
+        return {}
+    configured = req.service.resource_filters.get("pool", CONFIGURED)
+    unknown = sorted(given.keys() - set(configured))
+    if unknown and req.version >= CONFIGURED_FROM:
+        allowed = ", ".join(configured) or "none"
+        raise BadRequest(f"the filter {unknown[0]} is refused for pools; allowed are: {allowed}")
+    if req.version < TYPE_FROM:
+        given.pop("volume_type", None)
+    return given
+
+
+def _has(pool: PoolState, name: str, value: str) -> bool:
+    found = pool.host if name == "name" else pool.capabilities.get(name)
+    return found is not None and str(found).lower() == value.lower()
+
+
+def _fitting(req: Request, pools: Sequence[PoolState], type_name: str) -> Sequence[PoolState]:
+    with req.service.db.read() as tx:
+        found = find_type(tx, req.scope, type_name)
+    request = PlacementRequest(id="", gb=0, extra_specs=found.extra_specs)
+    return CapabilitiesFilter(Lookups()).keep(request, pools)
+
+
+def capabilities(req: Request, host: str) -> dict[str, Any]:
+    """What a backend ("host@backend") or one of its pools ("host@backend#pool") is."""
+    backend, _, pool_name = host.partition("#")
+    found = [pool for pool in _pools(req) if pool.backend == backend and pool_name in {"", pool.host.partition("#")[2]}]
+    if not found:
+        raise NotFound(f"Backend {host} could not be found.")
+    reported = found[0].capabilities
+    return {
+        "namespace": f"{NAMESPACE}{host}",
+        "vendor_name": reported.get("vendor_name"),
+        "volume_backend_name": reported.get("volume_backend_name"),
+        "pool_name": pool_name or None,
+        "driver_version": reported.get("driver_version"),
+        "storage_protocol": reported.get("storage_protocol"),
+        "display_name": reported.get("display_name"),
+        "description": reported.get("description"),
+        "visibility": "pool" if pool_name else "public",
+        "replication_targets": [],
+        "properties": reported.get("properties", {}),
+    }

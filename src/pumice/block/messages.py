@@ -1,0 +1,73 @@
+"""User messages over the API (section 12)."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+from sqlalchemy.orm import Session
+
+from pumice.kernel.api.routes import MEMBER, READER, Route, Rule
+from pumice.kernel.api.views import Of, OmitNone, View
+from pumice.kernel.db.filters import text
+from pumice.kernel.db.paging import Filter, Listing
+from pumice.kernel.messages import Message, user_message
+
+if TYPE_CHECKING:
+    from pumice.kernel.api.request import Request
+
+FILTERS = {
+    "resource_uuid": Message.resource_uuid,
+    "resource_type": Message.resource_type,
+    "event_id": Message.event_id,
+    "request_id": Message.request_id,
+    "message_level": Message.message_level,
+}
+
+MESSAGES = Listing(
+    Message,
+    "message",
+    configured=tuple(FILTERS),
+    filters=tuple(Filter(name, column, text) for name, column in FILTERS.items()),
+    sort={**FILTERS, "guaranteed_until": Message.expires_at},
+    pages_from="3.5",
+)
+
+
+class MessageDetail(View):
+    id: str
+    event_id: str
+    user_message: Annotated[str, Of(lambda row, _: user_message(row))]
+    message_level: str
+    created_at: datetime.datetime
+    guaranteed_until: Annotated[datetime.datetime, Of(lambda row, _: row.expires_at)]
+    request_id: str | None
+    resource_type: Annotated[str | None, OmitNone()]
+    resource_uuid: Annotated[str | None, OmitNone()]
+    links: Annotated[list[dict[str, str]], Of(lambda row, req: req.links("messages", row.id))]
+
+
+def index(req: Request) -> dict[str, Any]:
+    with req.service.db.read() as tx:
+        page = MESSAGES.page(tx, req)
+    return req.page("messages", MessageDetail, page)
+
+
+def show(req: Request, row: Message) -> dict[str, Any]:
+    return {"message": req.view(MessageDetail, row)}
+
+
+def remove(req: Request, row: Message) -> None:
+    def work(tx: Session) -> None:
+        tx.delete(req.scope.get(tx, Message, row.id))
+
+    req.service.db.write(work)
+
+
+ROUTES = [
+    Route("GET", "/messages", index, "message:get_all", READER, since="3.3"),
+    Route("GET", "/messages/{id}", show, "message:get", READER, since="3.3", load=Message),
+    Route("DELETE", "/messages/{id}", remove, "message:delete", MEMBER, since="3.3", load=Message, success=204),
+]
+
+RULES: list[Rule] = []
