@@ -1,0 +1,114 @@
+"""What must hold of the rows at any moment, and of rows and backend when nothing is under way.
+
+Used by `pumice quota check`, and after every test that changes state.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from pumice.block.attachments.exports import wanted_exports
+from pumice.block.attachments.model import Attachment
+from pumice.block.drivers.base import Inventory
+from pumice.block.quotas.resources import growth_charge, snapshot_charge, volume_charge
+from pumice.block.snapshots import moves as snapshot_moves
+from pumice.block.snapshots.model import Snapshot
+from pumice.block.volumes import moves as volume_moves
+from pumice.block.volumes.model import Volume
+from pumice.kernel import quotas
+from pumice.kernel.operations.model import LIVE, Operation
+from pumice.kernel.scheduling import pool
+
+ON_BACKEND = ("available", "in-use", "reserved", "attaching", "detaching", "error_extending", "extending", "reverting")
+"""Statuses of a volume that has its data."""
+
+
+def check(tx: Session) -> list[str]:
+    """What is wrong in the rows, a line each: orphaned moves, quotas, claims on pools."""
+    return [*orphans(tx), *quotas.check(tx, quota_sums(tx)), *pool.check_claims(tx, claim_sums(tx))]
+
+
+def orphans(tx: Session) -> list[str]:
+    """Rows that belong to an operation which has ended."""
+    found = []
+    for model in (Volume, Snapshot, Attachment):
+        live = select(Operation.id).where(Operation.state.in_(LIVE))
+        statement = select(model.id, model.status, model.operation_id).where(
+            model.operation_id.is_not(None), model.operation_id.not_in(live)
+        )
+        found += [
+            f"{model.__label__} {row.id} is {row.status} and its operation {row.operation_id} has ended"
+            for row in tx.execute(statement)
+        ]
+    return found
+
+
+def stuck(tx: Session) -> list[str]:
+    """Rows in a moving status without an operation: a bug, or an administrator's reset."""
+    moving = ((Volume, volume_moves.MOVING), (Snapshot, snapshot_moves.MOVING))
+    return [
+        f"{model.__label__} {row.id} is {row.status} and nothing moves it"
+        for model, statuses in moving
+        for row in tx.execute(
+            select(model.id, model.status).where(model.status.in_(statuses), model.operation_id.is_(None))
+        )
+    ]
+
+
+def quota_sums(tx: Session) -> dict[tuple[str, str], int]:
+    """(project, resource) → what the rows consume, growth in flight included."""
+    sums: Counter[tuple[str, str]] = Counter()
+
+    def add(project_id: str, charge: dict[str, int]) -> None:
+        for resource, amount in charge.items():
+            sums[project_id, resource] += amount
+
+    for volume in tx.scalars(select(Volume).where(Volume.consumes_quota)):
+        add(volume.project_id, volume_charge(volume.size, volume.volume_type_id))
+        add(volume.project_id, growth_charge(volume.growing_gb, volume.volume_type_id))
+    for snapshot in tx.scalars(select(Snapshot).where(Snapshot.consumes_quota)):
+        add(snapshot.project_id, snapshot_charge(snapshot.charged_gb, snapshot.volume_type_id))
+    return dict(sums)
+
+
+def claim_sums(tx: Session) -> dict[str, int]:
+    """Pool → GiB of what is placed on it, growth that is claimed included."""
+    sums: Counter[str] = Counter()
+    placed = select(Volume.host, func.sum(Volume.size)).where(Volume.host.is_not(None)).group_by(Volume.host)
+    for host, size in tx.execute(placed):
+        sums[str(host)] += int(size)
+    growing = select(Volume.host, Operation.checkpoint).join(Operation, Operation.id == Volume.operation_id)
+    for host, checkpoint in tx.execute(growing.where(Volume.growing_gb > 0)):
+        sums[str(host)] += checkpoint.get("claimed", 0)
+    return dict(sums)
+
+
+def compare(tx: Session, backend: str, held: Inventory) -> list[str]:
+    """What a backend holds without a row, and what rows in a good status miss on it; only when all is quiet."""
+    here = Volume.host.startswith(f"{backend}#", autoescape=True)
+    volumes = {row.id: row.status for row in tx.execute(select(Volume.id, Volume.status).where(here))}
+    of_backend = select(Snapshot.id, Snapshot.status).join(Volume, Volume.id == Snapshot.volume_id).where(here)
+    snapshots = {row.id: row.status for row in tx.execute(of_backend)}
+    exports = {export.id for export in wanted_exports(tx, backend)}
+    good = {id for id, status in volumes.items() if status in ON_BACKEND}
+    return [
+        *_lines("volume", "is on the backend and has no row", held.volumes - volumes.keys()),
+        *_lines("volume", "has a row and is not on the backend", good - held.volumes),
+        *_lines("snapshot", "is on the backend and has no row", held.snapshots - snapshots.keys()),
+        *_lines(
+            "snapshot",
+            "has a row and is not on the backend",
+            {id for id, status in snapshots.items() if status == "available"} - held.snapshots,
+        ),
+        *_lines("export", "is made and no row wants it", held.exports - exports),
+        *_lines("export", "is wanted by a row and not made", exports - held.exports),
+        *_lines("file", "is left over", held.leftovers),
+    ]
+
+
+def _lines(kind: str, what: str, ids: Iterable[str]) -> list[str]:
+    return [f"{kind} {id} {what}" for id in sorted(ids)]
