@@ -140,11 +140,7 @@ def _example(schema: Mapping[str, Any], components: Mapping[str, Any]) -> Any:  
         return next(one for part in schema["anyOf"] if (one := _example(part, components)) is not None)
     kind = schema.get("type")
     if kind == "object":
-        return {
-            key: _example(one, components)
-            for key, one in schema.get("properties", {}).items()
-            if not key.startswith(" ")
-        }
+        return {key: _example(one, components) for key, one in schema.get("properties", {}).items()}
     if kind == "array":
         return [_example(schema["items"], components)] if "items" in schema else []
     if kind == "string":

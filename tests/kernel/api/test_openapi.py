@@ -35,6 +35,7 @@ def test_bodies_and_answers_are_those_of_the_newest_version(document: Any) -> No
     }
     new = schemas["NewStone"]
     assert {"size", "name", "display_name", "quarry_id"} <= set(new["properties"])
+    assert not [key for key in new["properties"] if "chisel" in key]
     assert (new["required"], new["additionalProperties"]) == (["size"], False)
     assert new["properties"]["size"]["anyOf"][0] == {"type": "integer", "minimum": 1, "maximum": 2147483647}
     assert "OS-HINTS:hints" in schemas["CreateStone"]["properties"]

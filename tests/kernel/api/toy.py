@@ -91,6 +91,7 @@ class NewStone(Shape, strict="3.53"):
     metadata: Metadata = field(default_factory=dict)
     quarry_id: Annotated[Uuid | None, Since("3.13")] = None
     polished: Boolean = False
+    chisel: Annotated[Name | None, Until("3.20")] = None
 
 
 class CreateStone(Shape):

@@ -65,7 +65,12 @@ _FAULT = {
 
 def schemas_of(types: Sequence[Any]) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
     """The JSON Schemas of types (as `shapes.at` gives them), and the components that they refer to."""
-    return msgspec.json.schema_components(types, schema_hook=_schema_of, ref_template=_REF)
+    schemas, components = msgspec.json.schema_components(types, schema_hook=_schema_of, ref_template=_REF)
+    for one in (*schemas, *components.values()):
+        properties = one.get("properties", {})
+        for key in [key for key in properties if shapes.is_gone(key)]:
+            del properties[key]
+    return schemas, components
 
 
 def _types(route: Route, version: Version) -> tuple[Any, dict[str, Any]]:

@@ -30,6 +30,8 @@ from pumice.kernel.errors import BadRequest
 _NEVER = Annotated[str, msgspec.Meta(pattern="(?!)")]
 # Ends the names of attributes that only derived classes have.
 _BESIDE = "_beside"
+# Begins the keys of fields that do not exist at a version.
+_GONE = " "
 _UNFIT = re.compile(r"Expected `(.*)`, got `(.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
@@ -84,6 +86,11 @@ def decode(body: type[Any], version: Version, raw: bytes | msgspec.Raw, path: st
         raise BadRequest(f"the body is not JSON: {error}") from None
 
 
+def is_gone(key: str) -> bool:
+    """Whether a key of a derived class stands for a field that does not exist at its version."""
+    return key.startswith(_GONE)
+
+
 @fields.cached
 def _decoder(body: type[Any], version: Version, outermost: bool) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(at(body, version, outermost=outermost), dec_hook=_convert)
@@ -121,7 +128,7 @@ def _derived(shape: _ShapeMeta, version: Version, outermost: bool) -> type[Any]:
         if not fields.exists(field.type, version):
             # The attribute stays, under a key that accepts nothing.
             gone = None if field.required else _default(field)
-            add(field.name, f" {own_key}", _NEVER, gone)
+            add(field.name, f"{_GONE}{own_key}", _NEVER, gone)
             continue
         type_ = at(field.type, version)
         others = [one.name for one in fields.notes(field.type) if isinstance(one, Alias)]
