@@ -74,3 +74,8 @@ def test_an_empty_file_is_filled(tmp_path, text):
     path.write_text(text)
     assert clouds.merge(path, {"pumice": ENTRY})
     assert yaml.safe_load(path.read_text())["clouds"] == {"pumice": ENTRY}
+
+
+def test_a_place_that_cannot_be_written_is_no_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert not clouds.merge(tmp_path / "file" / "clouds.yaml", {"pumice": ENTRY})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import socket
 import time
 
 import psutil
@@ -65,3 +67,24 @@ def test_a_disk_that_is_too_small_is_one_line(launch):
     assert process.returncode == 1
     assert complaints.startswith("Error: the disk of ")
     assert complaints.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("host", "reason"), [("0.0.0.0", "no address that clients could"), ("here", "no IPv4 address")]
+)
+def test_an_address_that_cannot_be_told_to_clients_is_refused(launch, host, reason):
+    process = launch(host=host)
+    _, complaints = process.communicate(timeout=20)
+    assert process.returncode == 2
+    assert f"Invalid value for '--host': {host} is {reason}" in complaints
+
+
+def test_a_taken_port_is_one_line_that_names_its_holder(launch, settings):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", settings.keystone_port))
+        taken.listen(1)
+        process = launch()
+        _, complaints = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert complaints.startswith(f"Error: port {settings.keystone_port} for Keystone is taken by ")
+    assert f"(process {os.getpid()}): stop that, or use --keystone-port" in complaints

@@ -35,7 +35,7 @@ def write(path: Path, clouds: Mapping[str, Mapping[str, Any]]) -> None:
 def merge(path: Path, clouds: Mapping[str, Mapping[str, Any]]) -> bool:
     """Put these clouds into the person's own file and leave all else in it, comments included, as it is.
 
-    :returns: False when the file is no clouds.yaml that can be read, and so was not touched
+    :returns: False when the file cannot be read as a clouds.yaml, or not be written; it is as before then
     """
     path = path.expanduser()
     path = path.resolve() if path.is_symlink() else path
@@ -55,9 +55,11 @@ def merge(path: Path, clouds: Mapping[str, Mapping[str, Any]]) -> bool:
     if all(known.get(name) == cloud for name, cloud in clouds.items()):
         return True
     known.update({name: dict(cloud) for name, cloud in clouds.items()})
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    mode = path.stat().st_mode & 0o700 if path.exists() else 0o600  # it holds passwords now
-    write_private(path, _dump(document), mode)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_private(path, _dump(document))
+    except OSError:
+        return False
     return True
 
 

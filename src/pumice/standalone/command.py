@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+import os
 import shlex
 import shutil
 import signal
@@ -24,9 +26,19 @@ PORT = click.IntRange(1, 65535)
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+def _address(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+    try:
+        address = ipaddress.IPv4Address(value)
+    except ValueError:
+        raise click.BadParameter(f"{value} is no IPv4 address") from None
+    if address.is_unspecified:
+        raise click.BadParameter(f"{value} is no address that clients could be told: name one of this machine's")
+    return str(address)
+
+
 @click.command("up")
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Where everything is kept.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address of this machine to listen on.")
+@click.option("--host", callback=_address, default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=PORT, default=8776, show_default=True, help="Port of the Block Storage API.")
 @click.option("--keystone-port", type=PORT, default=5000, show_default=True, help="Port of Keystone.")
 @click.option("--iscsi-port", type=PORT, help="Port of iSCSI; else 3260 or the next free one.")
@@ -55,8 +67,10 @@ def up(
         cloud=cloud,
         user_clouds=USER_FILE if user_clouds else None,
     )
+    os.umask(0o077)
     for number in SIGNALS:
-        signal.signal(number, _end)
+        if (number, signal.getsignal(number)) != (signal.SIGHUP, signal.SIG_IGN):  # as `nohup` leaves it
+            signal.signal(number, _end)
     console = Console(highlight=False)
     try:
         with Standalone(settings, block_service) as running:

@@ -63,11 +63,11 @@ class DataDirectory:
             self._lock = None
 
 
-def write_private(path: Path, text: str, mode: int = 0o600) -> None:
-    """Replace `path` at once with a file of that mode; a crash leaves the old one or the new one."""
+def write_private(path: Path, text: str) -> None:
+    """Replace `path` at once with a file of mode 0600; a crash leaves the old one or the new one."""
     partial = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w") as file:
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

@@ -11,12 +11,13 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
 import requests
 from keystoneauth1 import session as ks_session
 from keystoneauth1.identity.v3 import Password
 
+from .directory import write_private
 from .errors import StandaloneError
 
 REGION = "RegionOne"
@@ -106,8 +107,7 @@ class Keystone:
         keys = [self.directory / name for name in ("fernet-keys", "receipt-keys", "credential-keys")]
         for path in (self.directory, *keys):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _private(self.directory / "keystone.conf") as file:
-            file.write(_CONF.format(directory=self.directory))
+        write_private(self.directory / "keystone.conf", _CONF.format(directory=self.directory))
         self._password("admin")
 
     def start(self, timeout: float = 60.0) -> Self:
@@ -124,7 +124,7 @@ class Keystone:
         self.prepare()
         arguments = [str(self.directory), self.host, str(self.port)]
         environment = os.environ | {"OS_BOOTSTRAP_PASSWORD": self._password("admin")}
-        with _private(self.directory / "child.out") as output:
+        with (self.directory / "child.out").open("w") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-W", "ignore", "-m", "pumice.standalone.keystone_child", *arguments],
                 stdin=subprocess.PIPE,
@@ -236,12 +236,5 @@ class Keystone:
         passwords: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
         if username not in passwords:
             passwords[username] = secrets.token_urlsafe(24)
-            partial = path.with_suffix(".new")
-            with _private(partial) as file:
-                json.dump(passwords, file)
-            partial.replace(path)
+            write_private(path, json.dumps(passwords))
         return passwords[username]
-
-
-def _private(path: Path) -> IO[str]:
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w")

@@ -14,8 +14,7 @@ def is_free(host: str, port: int) -> bool:
 
     :raises StandaloneError: the address is not this machine's, or the port needs root
     """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
+    with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))

@@ -112,10 +112,9 @@ class TargetDaemon:
         if self.socket.parent.stat().st_uid != os.geteuid():
             raise StandaloneError(f"{self.socket.parent} belongs to somebody else")
         self._listening.unlink(missing_ok=True)
-        portal = f"[{self._host}]" if ":" in self._host else self._host
         with (self._directory / "tgtd.log").open("w") as log:
             self._child = subprocess.Popen(
-                [program, "-f", "-C", "0", "--iscsi", f"portal={portal}:{self.port}"],
+                [program, "-f", "-C", "0", "--iscsi", f"portal={self._host}:{self.port}"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

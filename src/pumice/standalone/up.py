@@ -104,8 +104,8 @@ class Standalone:
 
         self.service = self._prepare_service()
         self._prepare_keystone()
-        self.service.start()
         undo.callback(self.service.stop)
+        self.service.start()
         self.service.restore_exports()
         self._serve(undo)
         self._write_clouds()
