@@ -1,0 +1,124 @@
+"""The block API in process: the real WSGI application on an SQLite file, callers named by a header."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import falcon.testing
+import pytest
+
+from pumice.block.messages import MESSAGES
+from pumice.block.policy import HELPER_OF, HELPERS
+from pumice.block.quotas.resources import defaults
+from pumice.block.types.handlers import TYPES
+from pumice.block.types.lookup import ensure_default_type
+from pumice.kernel import config
+from pumice.kernel.api.routes import Route, Rule
+from pumice.kernel.api.versions import Dialect, Version
+from pumice.kernel.db import migrations
+from pumice.kernel.db.engine import Database
+from pumice.kernel.operations.api import OPERATIONS
+from pumice.kernel.service import Api, Service
+from tests.support.identity import PEOPLE, Identity
+
+DIALECT = Dialect(
+    service="volume",
+    title="Block Storage API",
+    minimum=Version(3, 0),
+    maximum=Version(3, 71),
+    base="/v3",
+    project_optional_from="3.67",
+    unknown_filters_refused_from="3.31",
+    like_filters_from="3.34",
+)
+
+NOTIFYING = "[oslo_messaging_notifications]\ndriver = log\n"
+
+
+class BlockApi:
+    """A service, its client, and a few words for tests.
+
+    Notifications stay in their outbox, because nothing delivers them here.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.db = service.db
+        app = service.wsgi(lambda inner: Identity(inner, service.policy))
+        self._client = falcon.testing.TestClient(app)  # type: ignore[arg-type]
+
+    def call(
+        self, method: str, path: str, body: Any = None, *, who: str = "admin", version: str = "3.71", **more: Any
+    ) -> falcon.testing.Result:
+        """A request below /v3/<project of the caller>; `body` is JSON-able."""
+        url, _, query = path.partition("?")
+        headers = {"X-Test-Identity": who, "OpenStack-API-Version": f"volume {version}"}
+        if body is not None:
+            more["json"] = body
+        return self._client.simulate_request(
+            method, f"/v3/{PEOPLE[who].project_id}{url}", query_string=query, headers=headers, **more
+        )
+
+    def ok(self, method: str, path: str, body: Any = None, *, status: int = 200, **more: Any) -> Any:
+        """The answer's body, of a request that must have this status."""
+        answer = self.call(method, path, body, **more)
+        assert answer.status_code == status, answer.text
+        return answer.json if answer.content else None
+
+    def refused(self, status: int, method: str, path: str, body: Any = None, **more: Any) -> str:
+        """The message of a request that must be refused with this status."""
+        answer = self.call(method, path, body, **more)
+        assert answer.status_code == status, answer.text
+        ((_, fault),) = answer.json.items()
+        assert fault["code"] == status
+        return str(fault["message"])
+
+    def add(self, *rows: Any) -> None:
+        self.db.write(lambda tx: tx.add_all(rows))
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite file with the newest schema, to be copied."""
+    file = tmp_path_factory.mktemp("schema") / "block.sqlite"
+    db = Database(f"sqlite:///{file}")
+    migrations.upgrade(db, "block")
+    db.close()
+    return file
+
+
+MakeApi = Callable[..., BlockApi]
+
+
+@pytest.fixture
+def make_api(tmp_path: Path, empty_database: Path) -> Iterator[MakeApi]:
+    """`make_api(routes, rules, **options)`: a service of these rows; options are of [DEFAULT]."""
+    services: list[Service] = []
+
+    def make(routes: Sequence[Route], rules: Sequence[Rule], **options: Any) -> BlockApi:
+        directory = tmp_path / str(len(services))
+        directory.mkdir()
+        shutil.copy(empty_database, directory / "block.sqlite")
+        file = directory / "pumice.conf"
+        file.write_text(NOTIFYING)
+        conf = config.load("block", [file], {"DEFAULT": {"state_path": str(directory), "host": "here", **options}})
+        api = Api(
+            dialect=DIALECT,
+            table=routes,
+            rules=rules,
+            helpers=HELPERS,
+            helper_of=HELPER_OF,
+            listings=(TYPES, MESSAGES, OPERATIONS),
+            other_filters={"pool": ["name", "volume_type"]},
+        )
+        service = Service("block", conf, api, [], defaults(conf))
+        services.append(service)
+        service.db.write(ensure_default_type)
+        return BlockApi(service)
+
+    yield make
+    for service in services:
+        service.stop()
