@@ -100,6 +100,7 @@ class Request:
     project_in_path: bool = True
     reply_headers: dict[str, str] = field(default_factory=dict)
     _fields_allowed: dict[str, bool] = field(default_factory=dict)
+    _link_starts: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def scope(self) -> Scope:
@@ -160,11 +161,10 @@ class Request:
 
     def links(self, collection: str, id: str) -> list[dict[str, str]]:
         """The `links` of an object: self and bookmark."""
-        named = self.project_in_path or self.dialect.links_always_name_project
-        project = f"/{self.context.project_id}" if named and self.context.project_id else ""
-        rest = f"{project}/{collection}/{id}"
-        endpoint = self.place.endpoint
-        return [
-            {"rel": "self", "href": f"{endpoint}{self.dialect.base}{rest}"},
-            {"rel": "bookmark", "href": f"{endpoint}{rest}"},
-        ]
+        if collection not in self._link_starts:
+            named = self.project_in_path or self.dialect.links_always_name_project
+            project = f"/{self.context.project_id}" if named and self.context.project_id else ""
+            ends = (f"{base}{project}/{collection}/" for base in (self.dialect.base, ""))
+            self._link_starts[collection] = tuple(self.place.endpoint + end for end in ends)
+        own, bookmark = self._link_starts[collection]
+        return [{"rel": "self", "href": own + id}, {"rel": "bookmark", "href": bookmark + id}]
