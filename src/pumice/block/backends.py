@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -14,6 +15,7 @@ from pumice.block.compute import Compute
 from pumice.block.drivers.base import (
     BackendError,
     Driver,
+    Export,
     NoSpace,
     ObjectMissing,
     PoolStats,
@@ -26,9 +28,10 @@ from pumice.block.volumes.model import Volume
 from pumice.kernel.bus import Bus
 from pumice.kernel.db.engine import Database
 from pumice.kernel.db.scope import everything
+from pumice.kernel.locks import Locks, LockTimeout
 from pumice.kernel.messages import Detail
 from pumice.kernel.moves import Superseded
-from pumice.kernel.operations.kinds import Failure
+from pumice.kernel.operations.kinds import Failure, Next, Outcome, Step
 from pumice.kernel.operations.worker import Run
 from pumice.kernel.scheduling import pool
 
@@ -38,6 +41,8 @@ POOLS = "pools"
 """Topic on the bus: {"hosts": […]}, the pools that a backend has just reported."""
 SAMPLES_WANTED = "pools.wanted"
 """Topic on the bus: a scheduler would like to see newer samples than it has."""
+PATIENCE = 5.0
+"""Seconds that somebody waits for the lock of a volume's exports before it does something else first."""
 SAMPLES = 5
 """How often statistics are taken again because something was built meanwhile."""
 
@@ -53,7 +58,7 @@ class Backend:
     """
 
     def __init__(
-        self, name: str, backend_name: str, driver: Driver, *, db: Database, bus: Bus, compute: Compute
+        self, name: str, backend_name: str, driver: Driver, *, db: Database, bus: Bus, locks: Locks, compute: Compute
     ) -> None:
         self.name = name
         self.backend_name = backend_name
@@ -62,6 +67,7 @@ class Backend:
         self._driver = driver
         self._db = db
         self._bus = bus
+        self._locks = locks
         self._trouble: str | None = "it has not been started"
         self._stopping = False
         self._wake = threading.Event()
@@ -78,6 +84,13 @@ class Backend:
     def state(self) -> str:
         """ "up" or "down", as services show it."""
         return "up" if self._trouble is None else "down"
+
+    def exclusive(self, volume_id: str) -> AbstractContextManager[None]:
+        """Alone with a volume's exports, among all workers.
+
+        :raises LockTimeout: somebody else is at work on them
+        """
+        return self._locks.hold(f"exports-{volume_id}", timeout=PATIENCE)
 
     def start(self, interval: float) -> None:
         """Start the driver, make the exports again, report; then go on doing so every `interval` seconds."""
@@ -124,14 +137,17 @@ class Backend:
             exports = wanted_exports(tx, self.name)
         for export in exports:
             try:
-                self._driver.connect(export)
-                with self._db.read() as tx:
-                    ended = not wanted_exports(tx, self.name, export.id)
-                if ended:
-                    # Its removal began after we had looked: it may have been quicker than our making it again.
-                    self._driver.disconnect(export)
-            except BackendError:
+                with self.exclusive(export.volume.id):
+                    self._restore(export)
+            except (BackendError, LockTimeout):
                 LOG.exception("export %s of volume %s could not be made again", export.id, export.volume.id)
+
+    def _restore(self, export: Export) -> None:
+        with self._db.read() as tx:
+            # Its removal may have begun since.
+            wanted = wanted_exports(tx, self.name, export.id)
+        for one in wanted:
+            self._driver.connect(one)
 
     def report(self) -> None:
         """Take samples of the pools and store them, each with what was surely in it."""
@@ -194,6 +210,23 @@ def driver_of(run: Run) -> Driver:
     run.check()
     backend: Backend = run.environment
     return backend.driver
+
+
+def alone(step: Step) -> Step:
+    """The step, run while nobody else changes the exports of the volume `args["volume_id"]`.
+
+    A worker's thread does not wait for long: it leaves the operation for later.
+    """
+
+    def run_alone(run: Run) -> Outcome:
+        backend: Backend = run.environment
+        try:
+            with backend.exclusive(run.args["volume_id"]):
+                return step(run)
+        except LockTimeout:
+            return Next(run.operation.step, delay=1.0)
+
+    return run_alone
 
 
 def compute_of(run: Run) -> Compute:

@@ -35,5 +35,5 @@ API = Api(
     rules=[rule for resource in RESOURCES for rule in resource.RULES],
     helpers=HELPERS,
     helper_of=HELPER_OF,
-    listings=(volume_queries.VOLUMES, snapshot_handlers.SNAPSHOTS),
+    listings=(volume_queries.VOLUMES, snapshot_handlers.SNAPSHOTS, attachments.LISTING),
 )

@@ -20,6 +20,7 @@ from pumice.block.volumes.placement import Placer, lookups
 from pumice.kernel import config, services
 from pumice.kernel.db.base import utcnow
 from pumice.kernel.heart import Heart
+from pumice.kernel.locks import Locks
 from pumice.kernel.operations.model import Lane
 from pumice.kernel.operations.worker import Worker
 from pumice.kernel.scheduling.plugins import load_filters, load_weighers
@@ -46,6 +47,7 @@ class BlockService(Service):
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__("block", conf, API, KINDS, defaults(conf))
         self.compute = Compute(conf)
+        self.locks = Locks(conf)
         self.backends: list[Backend] = []
         self._workers: list[Worker] = []
         self._hearts: list[Heart] = []
@@ -56,6 +58,8 @@ class BlockService(Service):
         super().start()
         self.db.write(ensure_default_type)
         if "volume" in parts:
+            self.locks.start()
+            self._endings.append(self.locks.stop)
             for described in config.backends(self.conf, "block"):
                 self._start_backend(described)
         if "scheduler" in parts:
@@ -102,6 +106,7 @@ class BlockService(Service):
             driver,
             db=self.db,
             bus=self.bus,
+            locks=self.locks,
             compute=self.compute,
         )
         self.backends.append(backend)

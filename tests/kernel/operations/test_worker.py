@@ -162,7 +162,7 @@ def test_a_successor_on_the_same_host_takes_over_at_once(db: Database, shop: Sho
     thing = add_thing(db)
     id = paint(journal, thing)
     dead = shop.worker(journal, start=False, lease=3600)
-    assert journal.claim(id, dead.life.owner) is not None
+    assert journal.claim(id, dead.life.owner, ["q"]) is not None
     dead.life.end()
     shop.worker(journal, lease=3600)
     until(lambda: status(db, thing) == "painted")
@@ -174,7 +174,7 @@ def test_elsewhere_the_beat_must_have_stood_still(db: Database, shop: Shop) -> N
     thing = add_thing(db)
     id = paint(journal, thing)
     elsewhere = shop.worker(journal, start=False, host="there")
-    assert journal.claim(id, elsewhere.life.owner) is not None
+    assert journal.claim(id, elsewhere.life.owner, ["q"]) is not None
     shop.worker(journal, lease=1.0, sweep=0.1)
     beats = 0
     end = time.monotonic() + 1.5
@@ -219,7 +219,7 @@ def test_what_keeps_killing_its_workers_fails_in_the_end(db: Database, shop: Sho
     id = paint(journal, thing)
     for _ in range(3):
         dead = shop.worker(journal, start=False)
-        running = journal.claim(id, dead.life.owner)
+        running = journal.claim(id, dead.life.owner, ["q"])
         assert running is not None
         taken = journal.take_over(running, dead.life.owner)
         assert taken is not None
@@ -271,7 +271,6 @@ def test_a_waiter_is_told_of_the_end(db: Database, shop: Shop) -> None:
     waiter = Waiter(journal)
     shop.worker(journal)
     id = "00000000-0000-0000-0000-000000000001"
-    waiter.expect(id)
     thing = add_thing(db)
     db.write(
         lambda tx: journal.begin(
@@ -281,7 +280,6 @@ def test_a_waiter_is_told_of_the_end(db: Database, shop: Shop) -> None:
     operation = waiter.wait(id, 5)
     assert operation is not None
     assert operation.state == State.SUCCEEDED
-    waiter.expect("never")
     assert waiter.wait("never", 0.1) is None
     waiter.close()
 

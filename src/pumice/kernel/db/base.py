@@ -34,9 +34,10 @@ class Base(DeclarativeBase):
         }
     )
     type_annotation_map = {  # noqa: RUF012 - SQLAlchemy's own protocol
-        dict[str, Any]: JSON,
-        dict[str, str]: JSON,
-        list[str]: JSON,
+        # None is NULL, which queries can ask for, and not the JSON text `null`.
+        dict[str, Any]: JSON(none_as_null=True),
+        dict[str, str]: JSON(none_as_null=True),
+        list[str]: JSON(none_as_null=True),
         str: String(255),
         # Lists are ordered by times: whole seconds, MySQL's default, would not do.
         datetime.datetime: DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import logging
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy import Update, UpdateBase, delete, or_, select, update
@@ -179,15 +179,22 @@ class Journal:
 
     # Claiming
 
-    def claim(self, id: str, owner: str) -> Operation | None:
-        """Make a queued operation ours; None when it is not due, not queued (any more) or of an unknown kind."""
+    def claim(self, id: str, owner: str, queues: Collection[str]) -> Operation | None:
+        """Make a queued operation ours; None when it is not due, not queued in our `queues` (any more: it may have
+        gone on to another since somebody told us of it), or of an unknown kind."""
         now = utcnow()
 
         def work(tx: Session) -> Operation | None:
             due = or_(Operation.not_before.is_(None), Operation.not_before <= now)
             rests = Operation.state.in_((State.QUEUED, State.WAITING))
             # A waiting operation is due when its time is over; a queued one from its `not_before` on.
-            statement = update(Operation).where(Operation.id == id, rests, due, Operation.kind.in_(list(self.kinds)))
+            statement = update(Operation).where(
+                Operation.id == id,
+                rests,
+                due,
+                Operation.kind.in_(list(self.kinds)),
+                Operation.queue.in_(list(queues)),
+            )
             if not changed(tx, statement.values(**_claimed(owner), signal=None)):
                 return None
             return tx.get_one(Operation, id)
@@ -325,12 +332,13 @@ class Journal:
             status = failure.status or kind.move.failed
             moves.end(tx, kind.model, operation.resource_id, status, operation_id=operation.id)
         if kind.action is not None:
+            resource_type, resource_id = kind.subject(operation)
             messages.record(
                 tx,
                 project_id=operation.project_id,
                 request_id=operation.request_id,
-                resource_type=operation.resource_type,
-                resource_id=operation.resource_id,
+                resource_type=resource_type,
+                resource_id=resource_id,
                 action=kind.action,
                 detail=failure.detail,
                 ttl=self._message_ttl,

@@ -96,6 +96,10 @@ class Undo(Protocol):
     def __call__(self, tx: Session, operation: Operation, /) -> None: ...
 
 
+def of_resource(operation: Operation) -> tuple[str, str]:
+    return operation.resource_type, operation.resource_id
+
+
 def undo_nothing(_tx: Session, _operation: Operation) -> None:
     """A failed operation of this kind leaves nothing to undo."""
 
@@ -109,6 +113,7 @@ class Kind:
     :param undo: what a failure undoes
     :param abandon: called by a worker that lost the operation in the middle of a step: what only it can tidy up
     :param action: for the user's message about a failure
+    :param subject: type and id of the resource that such a message is about
     :param event: notifications are `<event>.start` and `<event>.end`, with the payload of `describe`
     :param seconds: from acceptance to the moment when it counts as failed
     :param takeovers: how often a dead worker's run is taken over before the operation counts as failed
@@ -122,6 +127,7 @@ class Kind:
     undo: Undo = undo_nothing
     abandon: Callable[[Run], None] | None = None
     action: Action | None = None
+    subject: Callable[[Operation], tuple[str, str]] = of_resource
     event: str = ""
     describe: Callable[[Session, Any], dict[str, Any]] | None = None
     lane: Lane = Lane.WORK

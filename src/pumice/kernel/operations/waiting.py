@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import defaultdict
 
 from pumice.kernel.operations.journal import FINISHED, Journal
 from pumice.kernel.operations.model import LIVE, Operation
@@ -17,34 +18,38 @@ class Waiter:
 
     def __init__(self, journal: Journal) -> None:
         self._db = journal.db
-        self._events: dict[str, threading.Event] = {}
+        self._lock = threading.Lock()
+        self._waiting: defaultdict[str, set[threading.Event]] = defaultdict(set)
         self._silence = journal.bus.subscribe(FINISHED, self._finished)
 
     def close(self) -> None:
         self._silence()
 
-    def expect(self, id: str) -> None:
-        """Begin to listen for the end of an operation; to be called before it is submitted."""
-        self._events[id] = threading.Event()
-
     def wait(self, id: str, timeout: float) -> Operation | None:
         """The operation once it has ended, or None after `timeout` seconds."""
-        event = self._events[id]
+        ended = threading.Event()
+        with self._lock:
+            self._waiting[id].add(ended)
         end = time.monotonic() + timeout
         try:
             while True:
-                rest = end - time.monotonic()
-                event.wait(min(LOOK_EVERY, max(0.0, rest)))
+                # The first look comes after we began to listen: an end is either seen or heard.
                 with self._db.read() as tx:
                     operation = tx.get(Operation, id)
                 if operation is not None and operation.state not in LIVE:
                     return operation
+                rest = end - time.monotonic()
                 if rest <= 0:
                     return None
+                ended.wait(min(LOOK_EVERY, rest))
+                ended.clear()
         finally:
-            del self._events[id]
+            with self._lock:
+                self._waiting[id].discard(ended)
+                if not self._waiting[id]:
+                    del self._waiting[id]
 
     def _finished(self, payload: dict[str, str]) -> None:
-        event = self._events.get(payload["id"])
-        if event is not None:
-            event.set()
+        with self._lock:
+            for ended in self._waiting.get(payload["id"], ()):
+                ended.set()

@@ -154,7 +154,7 @@ class Worker:
             hint = hints.get()
             if hint and not self._stopping.is_set():
                 try:
-                    operation = self.journal.claim(hint, self.life.owner)
+                    operation = self.journal.claim(hint, self.life.owner, self.queues)
                     if operation is not None:
                         self.run(operation)
                 except Exception:
