@@ -79,23 +79,31 @@ def test_an_operation_belongs_to_the_project_and_request_that_asked(db: Database
 
 def test_one_of_two_claims_it(db: Database, journal: Journal) -> None:
     id = paint(journal, add_thing(db))
-    claimed = journal.claim(id, ME)
+    claimed = journal.claim(id, ME, ["q"])
     assert claimed is not None
     assert (claimed.owner, claimed.attempt, claimed.state) == (ME, 1, State.RUNNING)
-    assert journal.claim(id, OTHER) is None
+    assert journal.claim(id, OTHER, ["q"]) is None
+
+
+def test_an_operation_that_has_gone_on_to_another_queue_is_not_claimed(db: Database, journal: Journal) -> None:
+    claimed = journal.claim(paint(journal, add_thing(db)), ME, ["q"])
+    assert claimed is not None
+    journal.conclude(claimed, Next("dry", queue="rack"))
+    assert journal.claim(claimed.id, ME, ["q"]) is None
+    assert journal.claim(claimed.id, OTHER, ["rack"]) is not None
 
 
 def test_an_operation_of_an_unknown_kind_is_left_to_who_knows_it(db: Database, journal: Journal) -> None:
     id = paint(journal, add_thing(db))
     stranger = journal_of(db, force_kind())
-    assert stranger.claim(id, OTHER) is None
+    assert stranger.claim(id, OTHER, ["q"]) is None
     stranger.bus.close()
 
 
 def test_done_ends_the_move_and_the_operation_together(db: Database, journal: Journal) -> None:
     thing = add_thing(db)
     id = paint(journal, thing, holds=["source"])
-    claimed = journal.claim(id, ME)
+    claimed = journal.claim(id, ME, ["q"])
     assert claimed is not None
     assert holds(db) == 1
     journal.conclude(claimed, Done({"colour": "red"}))
@@ -109,7 +117,7 @@ def test_done_ends_the_move_and_the_operation_together(db: Database, journal: Jo
 
 def test_a_failure_undoes_charges_sets_the_status_and_tells_the_user(db: Database, journal: Journal) -> None:
     thing = add_thing(db, parts=1)
-    claimed = journal.claim(paint(journal, thing), ME)
+    claimed = journal.claim(paint(journal, thing), ME, ["q"])
     assert claimed is not None
     journal.fail(claimed, Failure("the brush broke", detail=Detail.DRIVER_CREATE_FAILED))
     row, operation = thing_of(db, thing), operation_of(db, claimed.id)
@@ -123,7 +131,7 @@ def test_a_failure_undoes_charges_sets_the_status_and_tells_the_user(db: Databas
 
 def test_next_goes_to_another_queue_with_its_checkpoint(db: Database, journal: Journal) -> None:
     thing = add_thing(db)
-    claimed = journal.claim(paint(journal, thing), ME)
+    claimed = journal.claim(paint(journal, thing), ME, ["q"])
     assert claimed is not None
     journal.conclude(claimed, Next("dry", queue="rack", values={"colour": "wet"}, checkpoint={"tried": 1}))
     operation = operation_of(db, claimed.id)
@@ -135,7 +143,7 @@ def test_next_goes_to_another_queue_with_its_checkpoint(db: Database, journal: J
 
 
 def test_what_also_refuses_leaves_everything_as_it_was(db: Database, journal: Journal) -> None:
-    claimed = journal.claim(paint(journal, add_thing(db)), ME)
+    claimed = journal.claim(paint(journal, add_thing(db)), ME, ["q"])
     assert claimed is not None
 
     def also(_tx: Any) -> None:
@@ -148,15 +156,15 @@ def test_what_also_refuses_leaves_everything_as_it_was(db: Database, journal: Jo
 
 
 def test_a_delayed_operation_is_not_claimed_before_its_time(db: Database, journal: Journal) -> None:
-    claimed = journal.claim(paint(journal, add_thing(db)), ME)
+    claimed = journal.claim(paint(journal, add_thing(db)), ME, ["q"])
     assert claimed is not None
     journal.conclude(claimed, Next("run", delay=60))
-    assert journal.claim(claimed.id, ME) is None
+    assert journal.claim(claimed.id, ME, ["q"]) is None
 
 
 def test_who_was_taken_over_can_neither_finish_nor_fail(db: Database, journal: Journal) -> None:
     thing = add_thing(db)
-    first = journal.claim(paint(journal, thing), ME)
+    first = journal.claim(paint(journal, thing), ME, ["q"])
     assert first is not None
     second = journal.take_over(first, OTHER)
     assert second is not None
@@ -177,7 +185,7 @@ def test_who_was_taken_over_can_neither_finish_nor_fail(db: Database, journal: J
 
 
 def test_a_beat_keeps_others_from_taking_over(db: Database, journal: Journal) -> None:
-    seen = journal.claim(paint(journal, add_thing(db)), ME)
+    seen = journal.claim(paint(journal, add_thing(db)), ME, ["q"])
     assert seen is not None
     assert journal.beat(ME) == {(seen.id, 1)}
     assert journal.take_over(seen, OTHER) is None
@@ -185,7 +193,7 @@ def test_a_beat_keeps_others_from_taking_over(db: Database, journal: Journal) ->
 
 def test_a_forced_move_takes_the_row_away_and_undoes_what_was_charged(db: Database, journal: Journal) -> None:
     thing = add_thing(db, parts=1)
-    first = journal.claim(paint(journal, thing), ME)
+    first = journal.claim(paint(journal, thing), ME, ["q"])
     assert first is not None
     second = paint(journal, thing, kind="thing.force")
     row = thing_of(db, thing)
@@ -194,7 +202,7 @@ def test_a_forced_move_takes_the_row_away_and_undoes_what_was_charged(db: Databa
     assert operation_of(db, first.id).state == State.CANCELLED
     with pytest.raises(LeaseLost):
         journal.conclude(first, Done({"colour": "late"}))
-    claimed = journal.claim(second, OTHER)
+    claimed = journal.claim(second, OTHER, ["q"])
     assert claimed is not None
     journal.conclude(claimed, Done())
     assert thing_of(db, thing) is None
@@ -202,7 +210,7 @@ def test_a_forced_move_takes_the_row_away_and_undoes_what_was_charged(db: Databa
 
 def test_an_operation_whose_resource_went_to_another_ends_without_effect(db: Database, journal: Journal) -> None:
     thing = add_thing(db)
-    claimed = journal.claim(paint(journal, thing), ME)
+    claimed = journal.claim(paint(journal, thing), ME, ["q"])
     assert claimed is not None
     db.write(lambda tx: changed(tx, update(Thing).where(Thing.id == thing).values(operation_id="else")))
     with pytest.raises(LeaseLost):
@@ -214,22 +222,22 @@ def test_an_operation_whose_resource_went_to_another_ends_without_effect(db: Dat
 
 
 def test_a_signal_wakes_who_waits_for_it(db: Database, journal: Journal) -> None:
-    claimed = journal.claim(paint(journal, add_thing(db)), ME)
+    claimed = journal.claim(paint(journal, add_thing(db)), ME, ["q"])
     assert claimed is not None
     journal.conclude(claimed, Wait("dry", step="pick_up", timeout=60))
-    assert journal.claim(claimed.id, ME) is None
+    assert journal.claim(claimed.id, ME, ["q"]) is None
     assert not db.write(lambda tx: journal.signal(tx, claimed.id, "another", {}))
     assert db.write(lambda tx: journal.signal(tx, claimed.id, "dry", {"hours": 3}))
-    again = journal.claim(claimed.id, ME)
+    again = journal.claim(claimed.id, ME, ["q"])
     assert again is not None
     assert (again.step, again.checkpoint) == ("pick_up", {"dry": {"hours": 3}})
 
 
 def test_a_wait_ends_with_its_time(db: Database, journal: Journal) -> None:
-    claimed = journal.claim(paint(journal, add_thing(db)), ME)
+    claimed = journal.claim(paint(journal, add_thing(db)), ME, ["q"])
     assert claimed is not None
     journal.conclude(claimed, Wait("dry", step="pick_up", timeout=-1))
-    again = journal.claim(claimed.id, ME)
+    again = journal.claim(claimed.id, ME, ["q"])
     assert again is not None
     assert "dry" not in again.checkpoint
 
@@ -248,10 +256,10 @@ def test_what_is_past_its_deadline_fails_with_a_message(db: Database, journal: J
 
 
 def test_handing_back_makes_it_free_for_others(db: Database, journal: Journal) -> None:
-    claimed = journal.claim(paint(journal, add_thing(db)), ME)
+    claimed = journal.claim(paint(journal, add_thing(db)), ME, ["q"])
     assert claimed is not None
     journal.hand_back(claimed)
-    assert journal.claim(claimed.id, OTHER) is not None
+    assert journal.claim(claimed.id, OTHER, ["q"]) is not None
 
 
 def test_a_deadline_counts_from_acceptance(db: Database, journal: Journal) -> None:

@@ -1,0 +1,159 @@
+"""Many requests at the same moment: exactly the right ones win, and the others get a clean answer."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from falcon.testing import Result
+
+from pumice.block.service import BlockService
+from tests.support.blockservice import Block
+
+
+def at_once(number: int, call: Callable[[int], Result]) -> list[Result]:
+    with ThreadPoolExecutor(number) as pool:
+        return list(pool.map(call, range(number)))
+
+
+def codes(answers: list[Result]) -> Counter[int]:
+    return Counter(answer.status_code for answer in answers)
+
+
+@pytest.fixture
+def block(tmp_path: Path) -> Iterator[Block]:
+    with Block(tmp_path, quota_volumes=-1, quota_gigabytes=-1) as made:
+        yield made
+        assert made.all_wrong() == []
+
+
+def test_fifty_creates_against_a_quota_of_ten(tmp_path: Path) -> None:
+    with Block(tmp_path, quota_volumes=10) as block:
+        answers = at_once(50, lambda n: block.call("POST", "/volumes", {"volume": {"size": 1, "name": f"v{n}"}}))
+        assert codes(answers) == {202: 10, 413: 40}
+        for answer in answers:
+            if answer.status_code == 202:
+                assert block.rest(f"/volumes/{answer.json['volume']['id']}") == "available"
+        assert block.all_wrong() == []
+        assert block.call("GET", "/limits").json["limits"]["absolute"]["totalVolumesUsed"] == 10
+
+
+def test_two_schedulers_fill_a_pool_to_the_last_gib_and_not_further(tmp_path: Path) -> None:
+    backends = {"sim": {"volume_driver": "simulated", "simulated_capacity_gb": 20, "simulated_latency": 0.05}}
+    with Block(tmp_path, backends, quota_volumes=-1) as block:
+        second = BlockService(block.conf)
+        second.start({"scheduler"})
+        try:
+            answers = at_once(40, lambda n: block.call("POST", "/volumes", {"volume": {"size": 1, "name": f"v{n}"}}))
+            assert codes(answers) == {202: 40}
+            ids = [answer.json["volume"]["id"] for answer in answers]
+            ends = Counter(block.rest(f"/volumes/{id}", seconds=90) for id in ids)
+        finally:
+            second.stop()
+        assert ends == {"available": 20, "error": 20}
+        assert block.all_wrong() == []
+
+
+@pytest.fixture
+def slow(block: Block) -> Block:
+    """Storage calls take half a second, so that all requests come while the winner runs."""
+    block.driver.dial("*", latency=0.5)
+    return block
+
+
+def one_wins(answers: list[Result], won: int = 202) -> None:
+    counted = codes(answers)
+    assert counted[won] == 1, [answer.text for answer in answers]
+    assert set(counted) <= {won, 400, 404, 409}
+
+
+def test_of_parallel_extends_one_wins(slow: Block) -> None:
+    volume = slow.volume()
+    answers = at_once(12, lambda n: slow.call("POST", f"/volumes/{volume}/action", {"os-extend": {"new_size": 2 + n}}))
+    one_wins(answers)
+    assert slow.rest(f"/volumes/{volume}") == "available"
+    wanted = 2 + next(n for n, answer in enumerate(answers) if answer.status_code == 202)
+    assert slow.call("GET", f"/volumes/{volume}").json["volume"]["size"] == wanted
+
+
+def test_of_parallel_deletes_one_wins(slow: Block) -> None:
+    volume = slow.volume()
+    one_wins(at_once(12, lambda _: slow.call("DELETE", f"/volumes/{volume}")))
+    assert slow.rest(f"/volumes/{volume}") == "gone"
+
+
+def test_a_delete_and_an_extend_exclude_each_other(slow: Block) -> None:
+    volume = slow.volume()
+
+    def ask(n: int) -> Result:
+        if n % 2:
+            return slow.call("DELETE", f"/volumes/{volume}")
+        return slow.call("POST", f"/volumes/{volume}/action", {"os-extend": {"new_size": 5}})
+
+    one_wins(at_once(12, ask))
+    assert slow.rest(f"/volumes/{volume}") in ("gone", "available")
+
+
+def attach(block: Block, volume: str) -> Result:
+    return block.call("POST", "/attachments", {"attachment": {"volume_uuid": volume}})
+
+
+def test_of_parallel_attachments_of_a_plain_volume_one_wins(block: Block) -> None:
+    volume = block.volume()
+    answers = at_once(12, lambda _: attach(block, volume))
+    one_wins(answers, won=200)
+    (made,) = (answer.json["attachment"]["id"] for answer in answers if answer.status_code == 200)
+    assert block.call("DELETE", f"/attachments/{made}").status_code == 200
+    assert block.rest(f"/volumes/{volume}") == "available"
+
+
+def test_a_delete_and_an_attach_exclude_each_other(slow: Block) -> None:
+    volume = slow.volume()
+    answers = at_once(12, lambda n: slow.call("DELETE", f"/volumes/{volume}") if n % 2 else attach(slow, volume))
+    won = [answer for answer in answers if answer.status_code in (200, 202)]
+    assert len(won) == 1, [answer.text for answer in answers]
+    assert set(codes(answers)) <= {200, 202, 400, 404, 409}
+    assert slow.rest(f"/volumes/{volume}") in ("gone", "reserved")
+
+
+def test_snapshots_and_a_delete_of_their_volume(slow: Block) -> None:
+    volume = slow.volume()
+
+    def ask(n: int) -> Result:
+        body: Any = {"snapshot": {"volume_id": volume}}
+        return slow.call("DELETE", f"/volumes/{volume}") if n == 5 else slow.call("POST", "/snapshots", body)
+
+    answers = at_once(10, ask)
+    assert set(codes(answers)) <= {202, 400, 404, 413}
+    deleted = answers[5].status_code == 202
+    assert deleted != any(answer.status_code == 202 for n, answer in enumerate(answers) if n != 5)
+    for answer in answers:
+        if answer.status_code == 202 and answer is not answers[5]:
+            assert slow.rest(f"/snapshots/{answer.json['snapshot']['id']}") == "available"
+    assert slow.rest(f"/volumes/{volume}") == ("gone" if deleted else "available")
+
+
+def test_a_source_stays_while_it_is_copied(slow: Block) -> None:
+    source = slow.volume()
+    copy = slow.call("POST", "/volumes", {"volume": {"source_volid": source}}).json["volume"]["id"]
+    refused = slow.call("DELETE", f"/volumes/{source}")
+    assert refused.status_code == 400
+    assert "copied" in refused.text
+    assert slow.rest(f"/volumes/{copy}") == "available"
+    assert slow.call("DELETE", f"/volumes/{source}").status_code == 202
+    assert slow.rest(f"/volumes/{source}") == "gone"
+
+
+def test_a_forced_delete_in_the_middle_of_a_create_leaves_nothing(slow: Block) -> None:
+    answer = slow.call("POST", "/volumes", {"volume": {"size": 1}})
+    id = answer.json["volume"]["id"]
+    time.sleep(0.2)
+    forced = slow.call("POST", f"/volumes/{id}/action", {"os-force_delete": {}}, who="admin_a")
+    assert forced.status_code == 202
+    assert slow.rest(f"/volumes/{id}") == "gone"
+    time.sleep(0.8)  # the create that was taken away comes back and tidies up
