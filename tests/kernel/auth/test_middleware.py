@@ -43,7 +43,11 @@ class Door:
         }  # fmt: skip
         self.context = None
         answer: list[Any] = []
-        body = b"".join(self.app(environ, lambda status, headers, _=None: answer.append((status, dict(headers)))))
+
+        def start(status: str, headers: list[tuple[str, str]], _exc_info: Any = None) -> Any:
+            answer.append((status, dict(headers)))
+
+        body = b"".join(self.app(environ, start))
         return answer[0][0], {name.lower(): value for name, value in answer[0][1].items()}, body
 
     def status(self, **headers: str) -> str:
@@ -141,9 +145,12 @@ def test_a_token_is_asked_about_once(cloud: Cloud, monkeypatch: pytest.MonkeyPat
     here = door(cloud)
     asked: list[str] = []
     send = requests.Session.send
-    monkeypatch.setattr(
-        requests.Session, "send", lambda self, request, **more: asked.append(request.url) or send(self, request, **more)
-    )
+
+    def counted(self: requests.Session, request: requests.PreparedRequest, **more: Any) -> requests.Response:
+        asked.append(str(request.url))
+        return send(self, request, **more)
+
+    monkeypatch.setattr(requests.Session, "send", counted)
     token = cloud.token("member_a")
     for _ in range(20):
         assert here.status(x_auth_token=token) == "200"

@@ -188,7 +188,9 @@ def test_rows_that_disagree_about_a_rule_are_refused_unless_the_rule_is_declared
 def test_defaults_name_each_rule_once_with_all_its_routes() -> None:
     found = {default.name: default for default in defaults()}
     assert len(found) == len(defaults())
-    assert found["thing:delete"].operations == [
+    deleting = found["thing:delete"]
+    assert isinstance(deleting, oslo.DocumentedRuleDefault)
+    assert deleting.operations == [
         {"method": "DELETE", "path": "/things/{id}"},
         {"method": "POST", "path": "/things/{id}/action (os-drop)"},
         {"method": "PUT", "path": "/things/{id}"},
