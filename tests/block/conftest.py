@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,16 +95,22 @@ MakeApi = Callable[..., BlockApi]
 
 @pytest.fixture
 def make_api(tmp_path: Path, empty_database: Path) -> Iterator[MakeApi]:
-    """`make_api(routes, rules, **options)`: a service of these rows; options are of [DEFAULT]."""
+    """`make_api(routes, rules, sections, **options)`: a service of these rows; options are of [DEFAULT]."""
     services: list[Service] = []
 
-    def make(routes: Sequence[Route], rules: Sequence[Rule], **options: Any) -> BlockApi:
+    def make(
+        routes: Sequence[Route],
+        rules: Sequence[Rule],
+        sections: Mapping[str, Mapping[str, Any]] | None = None,
+        **options: Any,
+    ) -> BlockApi:
         directory = tmp_path / str(len(services))
         directory.mkdir()
         shutil.copy(empty_database, directory / "block.sqlite")
         file = directory / "pumice.conf"
         file.write_text(NOTIFYING)
-        conf = config.load("block", [file], {"DEFAULT": {"state_path": str(directory), "host": "here", **options}})
+        general = {"state_path": str(directory), "host": "here", **options}
+        conf = config.load("block", [file], {"DEFAULT": general, **(sections or {})})
         api = Api(
             dialect=DIALECT,
             table=routes,

@@ -226,6 +226,14 @@ def test_default_types_are_not_deleted(api: BlockApi) -> None:
     assert "default of a project" in api.refused(400, "DELETE", f"/types/{type_id}")
 
 
+def test_the_id_default_is_the_effective_default(make_api: MakeApi, api: BlockApi) -> None:
+    api.add(DefaultType(project_id=PROJECT_A, volume_type_id=private(api, "fast")))
+    shown = {who: api.ok("GET", "/types/default", who=who)["volume_type"]["name"] for who in ("reader_a", "reader_b")}
+    assert shown == {"reader_a": "fast", "reader_b": "__DEFAULT__"}
+    other = make_api(routes.ROUTES, routes.RULES, default_volume_type="nothing")
+    assert "nothing" in other.refused(404, "GET", "/types/default")
+
+
 def test_access_to_a_private_type(api: BlockApi) -> None:
     type_id = private(api, "fast")
     path, access = f"/types/{type_id}/action", f"/types/{type_id}/os-volume-type-access"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import urllib.parse
 
-from keystoneauth1 import adapter, loading
+from keystoneauth1 import adapter, loading, session
 from keystoneauth1 import exceptions as ks_errors
 from oslo_config import cfg
 
@@ -21,10 +21,20 @@ def check_project(conf: cfg.ConfigOpts, project_id: str) -> None:
     :raises NotFound: there is no such project
     :raises ServiceUnavailable: Keystone does not answer
     """
-    auth = loading.load_auth_from_conf_options(conf, SECTION)
-    session = loading.load_session_from_conf_options(conf, SECTION, auth=auth)
+    section = conf[SECTION]
+    asking = session.Session(
+        auth=loading.load_auth_from_conf_options(conf, SECTION),
+        verify=False if section.insecure else section.cafile or True,
+        cert=(section.certfile, section.keyfile) if section.certfile else None,
+        timeout=section.http_connect_timeout or 10,
+    )
     keystone = adapter.Adapter(
-        session, service_type="identity", interface="internal", min_version="3", max_version="3.latest"
+        asking,
+        service_type="identity",
+        interface=section.interface,
+        region_name=section.region_name,
+        min_version="3",
+        max_version="3.latest",
     )
     try:
         keystone.get(f"/projects/{urllib.parse.quote(project_id, safe='')}")
