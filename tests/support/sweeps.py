@@ -3,7 +3,10 @@
 Each function returns what is wrong as a list of lines; a test asserts that the list is empty. They speak through
 a `Call`, so the table may be served in process or by any endpoint.
 
-    call(method, path, version="3.5", who="member_b", project=..., body=...) -> answer with status_code and json
+    call(method, path, version="3.5", body=..., **asking) -> answer with status_code and text
+
+`asking` is what the sweep hands through: who asks, the project in the path. `bodies` are those that a shape does not
+tell: "PUT /attachments/{id}" (for an action, "POST /volumes/{id}/action key" and the value under the key) -> body.
 """
 
 from __future__ import annotations
@@ -19,19 +22,25 @@ from pumice.kernel.api.routes import Route
 from pumice.kernel.api.versions import Dialect, Version
 
 Call = Callable[..., Any]
+Bodies = Mapping[str, Any]
+NONE: Bodies = {}
 NOBODYS_ID = "0b2d5a64-7c4c-4a0e-9a6a-0d3f3c7c1a11"
 
 _VARIABLE = re.compile(r"\{(\w+)\}")
 _EXAMPLES = (NOBODYS_ID, "a", "1", "50%", "2026-01-02T03:04:05", "host@backend#pool", "/dev/vdb", "{}")
 
 
-def every_route_at_every_boundary(call: Call, table: Sequence[Route], dialect: Dialect, **asking: Any) -> list[str]:
+def every_route_at_every_boundary(
+    call: Call, table: Sequence[Route], dialect: Dialect, *, bodies: Bodies = NONE, **asking: Any
+) -> list[str]:
     """Each route exists exactly within its versions, and fails nowhere: at each version at which anything in the
     table begins or ends, the one before and the one after. Ids are nobody's and bodies minimal."""
     wrong = []
     for route in table:
         for version in boundaries(table, dialect):
-            answer = call(route.method, fill(route.path), version=str(version), body=_body(route, version), **asking)
+            answer = call(
+                route.method, fill(route.path), version=str(version), body=_body(route, version, bodies), **asking
+            )
             exists = any(_exists(one, version) for one in table if _same_request(route, one))
             if answer.status_code >= 500 or _is_missing(route, answer) is exists:
                 wrong.append(_line(route, version, answer))
@@ -53,20 +62,27 @@ def every_optional_key_as_null(call: Call, table: Sequence[Route], version: Vers
 
 
 def every_route_as_a_stranger(
-    call: Call, table: Sequence[Route], version: Version, ids: Mapping[str, str], **asking: Any
+    call: Call,
+    table: Sequence[Route],
+    version: Version,
+    ids: Mapping[str, str],
+    *,
+    bodies: Bodies = NONE,
+    **asking: Any,
 ) -> list[str]:
     """With the ids of another project's objects, every route that names one answers 404 (403 where only admins
     may), and no answer at all holds one of these ids.
 
     :param ids: first part of a path ("volumes") -> id of an object there that belongs to somebody else
-    :param asking: who the stranger is, and the project in the path
     """
     wrong = []
     for route in table:
         if not version.within(route.since, route.until):
             continue
         own = ids.get(route.path.split("/")[1], NOBODYS_ID)
-        answer = call(route.method, fill(route.path, own), version=str(version), body=_body(route, version), **asking)
+        answer = call(
+            route.method, fill(route.path, own), version=str(version), body=_body(route, version, bodies), **asking
+        )
         names_object = bool(_VARIABLE.search(route.path)) and own != NOBODYS_ID
         refused = answer.status_code in ({404, 403} if names_object else range(500))
         told = [one for one in ids.values() if answer.status_code < 400 and one in answer.text]
@@ -126,8 +142,9 @@ def _with(value: Any, path: tuple[Any, ...], other: Any) -> Any:
     return changed
 
 
-def _body(route: Route, version: Version) -> Any:
-    inner = None if route.body is None else minimal(route.body, version)
+def _body(route: Route, version: Version, bodies: Bodies) -> Any:
+    name = f"{route.method} {route.path} {route.action}".rstrip()
+    inner = None if route.body is None else bodies[name] if name in bodies else minimal(route.body, version)
     return {route.action: inner} if route.action else inner
 
 
@@ -140,7 +157,11 @@ def _example(schema: Mapping[str, Any], components: Mapping[str, Any]) -> Any:  
         return next(one for part in schema["anyOf"] if (one := _example(part, components)) is not None)
     kind = schema.get("type")
     if kind == "object":
-        return {key: _example(one, components) for key, one in schema.get("properties", {}).items()}
+        properties = schema.get("properties")
+        if properties is None:  # any keys: one of them
+            other = schema.get("additionalProperties")
+            return {"a": (_example(other, components) if isinstance(other, dict) else None) or "a"}
+        return {key: _example(one, components) for key, one in properties.items()}
     if kind == "array":
         return [_example(schema["items"], components)] if "items" in schema else []
     if kind == "string":

@@ -81,6 +81,20 @@ def test_failures_are_found(toy: Toy, tmp_path: Path) -> None:
     careless_toy.db.close()
 
 
+def test_bodies_that_no_shape_tells(toy: Toy) -> None:
+    sent: list[Any] = []
+
+    def call(method: str, path: str, *, body: Any, **more: Any) -> Any:
+        sent.append(body)
+        return toy.call(method, path, body=body, **more)
+
+    bodies = {"PUT /stones/{id}": {"stone": {"name": "given"}}, "POST /stones/{id}/action cut": {"new_size": 77}}
+    assert sweeps.every_route_at_every_boundary(call, SOUND, DIALECT, bodies=bodies) == []
+    assert {"stone": {"name": "given"}} in sent
+    assert {"cut": {"new_size": 77}} in sent
+    assert {"cut": {"new_size": 1}} not in sent
+
+
 def test_what_a_stranger_sees_is_found(toy: Toy, tmp_path: Path) -> None:
     stone = toy.add()
     leaks = [
