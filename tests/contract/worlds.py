@@ -1,0 +1,163 @@
+"""Where contract tests run: a service in this process, or any endpoint with a real Keystone beside it."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+import urllib.parse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import openstack
+import requests
+from falcon.testing import TestClient
+from openstack.connection import Connection
+from sqlalchemy import select
+
+from pumice.kernel.operations.model import LIVE, Operation
+from tests.contract.scenarios import PATIENCE, Answer, File
+from tests.support.blockservice import Block
+from tests.support.identity import HEADER, PEOPLE, PROJECT_A, PROJECT_ADMIN, PROJECT_B
+
+UNLIMITED = {"volumes": -1, "snapshots": -1, "gigabytes": -1}
+UNLIMITED_OPTIONS = {f"quota_{resource}": limit for resource, limit in UNLIMITED.items()}
+# name -> (project, roles); "admin" is the user of the cloud that was named.
+REMOTE = {
+    "admin_a": ("contract-a", ["admin"]),
+    "member_a": ("contract-a", ["member"]),
+    "member2_a": ("contract-a", ["member"]),
+    "reader_a": ("contract-a", ["reader"]),
+    "member_b": ("contract-b", ["member"]),
+    "reader_b": ("contract-b", ["reader"]),
+    "service": ("contract-service", ["service", "admin"]),
+}
+
+
+def _answer(status: int, headers: Mapping[str, str], text: str) -> Answer:
+    lowered = {name.lower(): value for name, value in headers.items()}
+    is_json = "json" in lowered.get("content-type", "") and text
+    return Answer(status, lowered, json.loads(text) if is_json else None, text)
+
+
+def _path(path: str, who: str, projects: Mapping[str, str]) -> str:
+    """A path as scenarios have it: /volumes is below the caller's project; `//v3/…` is the whole path."""
+    return path[1:] if path.startswith("//") else f"/v3/{projects[who]}{path}"
+
+
+class InProcess:
+    """The service with the simulated backend; a file may bring options and backends of its own."""
+
+    def __init__(self, directory: Path, file: File) -> None:
+        self.block = Block(directory, file.backends, **(UNLIMITED_OPTIONS | file.options))
+        self.names = {
+            "project_a": PROJECT_A,
+            "project_b": PROJECT_B,
+            "project_admin": PROJECT_ADMIN,
+            **{name: person.user_id or "" for name, person in PEOPLE.items()},
+        }
+        self._projects = {name: person.project_id or "" for name, person in PEOPLE.items()} | {"nobody": PROJECT_A}
+        self._client: TestClient = self.block.client
+
+    def send(
+        self, method: str, path: str, *, who: str, headers: dict[str, str], body: Any = None, raw: str | None = None
+    ) -> Answer:
+        url, _, query = _path(path, who, self._projects).partition("?")
+        query = urllib.parse.quote(query, safe="=&%+")
+        given = {"body": raw} if raw is not None else {"json": body} if body is not None else {}
+        result = self._client.simulate_request(
+            method, url, query_string=query, headers={**headers, HEADER: who}, **given
+        )
+        return _answer(result.status_code, result.headers, result.text)
+
+    def dial(self, call: str, fault: dict[str, Any]) -> None:
+        self.block.driver.dial(call, **fault)
+
+    def undial(self) -> None:
+        self.block.driver.undial()
+
+    def settle(self) -> None:
+        """Wait until every operation has ended."""
+        end = time.monotonic() + PATIENCE
+        while self._live() and time.monotonic() < end:
+            time.sleep(0.01)
+
+    def _live(self) -> bool:
+        with self.block.service.db.read() as tx:
+            return tx.scalars(select(Operation.id).where(Operation.state.in_(LIVE)).limit(1)).first() is not None
+
+
+class Remote:
+    """An endpoint, asked with tokens of people who are made for the run and removed with it (`close`).
+
+    :param cloud: an entry of clouds.yaml whose user is an administrator of the identity service
+    :param endpoint: of the block storage service, with or without a path; by default the catalog's
+    """
+
+    def __init__(self, cloud: str, endpoint: str | None) -> None:
+        self._admin = openstack.connect(cloud=cloud)
+        self._made: list[tuple[str, str]] = []
+        self._people = {"admin": self._admin}
+        self._service_token: str | None = None
+        self.names = {}
+        try:
+            self._make_people()
+        except Exception:
+            self.close()
+            raise
+        whole = endpoint or self._admin.block_storage.get_endpoint() or ""
+        self._root = whole.partition("/v3")[0]
+        for project in ("project_a", "project_b"):
+            path = f"/os-quota-sets/{self.names[project]}"
+            self.send("PUT", path, who="admin", headers={}, body={"quota_set": UNLIMITED})
+
+    def _make_people(self) -> None:
+        identity, mark = self._admin.identity, secrets.token_hex(4)
+        projects: dict[str, str] = {}
+        for name, (project, roles) in REMOTE.items():
+            if project not in projects:
+                projects[project] = identity.create_project(name=f"{project}-{mark}").id
+                self._made.append(("project", projects[project]))
+            password = secrets.token_urlsafe(16)
+            user = identity.create_user(name=f"{name}-{mark}", password=password, default_project_id=projects[project])
+            self._made.append(("user", user.id))
+            for role in roles:
+                identity.assign_project_role_to_user(projects[project], user.id, identity.find_role(role).id)
+            self._people[name] = self._admin.connect_as(
+                username=user.name, password=password, project_id=projects[project], project_name=None
+            )
+            self.names[name] = user.id
+        self.names |= {
+            "admin": self._admin.current_user_id,
+            "project_a": projects["contract-a"],
+            "project_b": projects["contract-b"],
+            "project_admin": self._admin.current_project_id,
+        }
+        self._service_token = self._people["service"].auth_token
+
+    def send(
+        self, method: str, path: str, *, who: str, headers: dict[str, str], body: Any = None, raw: str | None = None
+    ) -> Answer:
+        name = "member_a" if who in {"nobody", "member_a_via_service"} else who
+        person: Connection = self._people[name]
+        sent = dict(headers)
+        if who != "nobody":
+            sent["X-Auth-Token"] = person.auth_token
+        if who == "member_a_via_service":
+            sent["X-Service-Token"] = self._service_token or ""
+        if raw is not None:
+            sent.setdefault("Content-Type", "application/json")
+        url = self._root + _path(path, name, {name: person.current_project_id})
+        answer = requests.request(method, url, json=body, data=raw, headers=sent, timeout=60)
+        return _answer(answer.status_code, answer.headers, answer.text)
+
+    def dial(self, call: str, fault: dict[str, Any]) -> None:
+        raise AssertionError(f"{call} of a backend elsewhere cannot be made to fail")
+
+    def undial(self) -> None:
+        pass
+
+    def close(self) -> None:
+        for kind, id in reversed(self._made):
+            getattr(self._admin.identity, f"delete_{kind}")(id)
