@@ -55,7 +55,7 @@ def test_a_sound_table(toy: Toy) -> None:
     for version in (DIALECT.minimum, NEWEST):
         assert sweeps.every_optional_key_as_null(toy.call, SOUND, version) == []
     ids = {"stones": stone.id}
-    stranger = {"who": "member_b", "project": PROJECT_B}
+    stranger: dict[str, Any] = {"who": "member_b", "project": PROJECT_B}
     assert sweeps.every_route_as_a_stranger(toy.call, SOUND, NEWEST, ids, **stranger) == []
 
 
