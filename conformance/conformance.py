@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import keystoneauth1.exceptions
 import openstack
 import subunit
 import tempest
@@ -29,7 +30,7 @@ SERVICE = "block-storage-under-test"
 def main() -> int:
     asked = arguments()
     work = asked.cache / "runs" / time.strftime("%Y%m%d-%H%M%S")
-    work.mkdir(parents=True)
+    work.mkdir(parents=True, mode=0o700)
     cloud = openstack.connect(cloud=asked.os_cloud)
     with catalog_type(cloud, asked.endpoint) as service:
         pools = pools_of(cloud, service)
@@ -79,12 +80,18 @@ def catalog_type(cloud: openstack.connection.Connection, endpoint: str | None) -
 
 
 def pools_of(cloud: openstack.connection.Connection, service: str) -> list[dict[str, Any]]:
-    answer = cloud.session.get(
-        "/scheduler-stats/get_pools?detail=true",
-        endpoint_filter={"service_type": service, "region_name": cloud.config.get_region_name()},
-    )
-    answer.raise_for_status()
-    return list(answer.json()["pools"])
+    """The pools with their capabilities. Exits when the service shows none."""
+    try:
+        answer = cloud.session.get(
+            "/scheduler-stats/get_pools?detail=true",
+            endpoint_filter={"service_type": service, "region_name": cloud.config.get_region_name()},
+        )
+    except keystoneauth1.exceptions.ClientException as error:
+        sys.exit(f"The service does not show its pools: {error}")
+    pools: list[dict[str, Any]] = answer.json()["pools"]
+    if not pools:
+        sys.exit("The service has no pool: is a volume worker up?")
+    return pools
 
 
 def backends(pools: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -100,7 +107,7 @@ def write_configuration(
     capabilities = pools[0]["capabilities"]
     domain = identity.get_domain(auth.get("user_domain_id", "default")).name
     options: dict[str, dict[str, object]] = {
-        "DEFAULT": {"log_file": work / "tempest.log"},
+        "DEFAULT": {"log_file": work / "tempest.log", "debug": True},
         "oslo_concurrency": {"lock_path": work / "locks"},
         "auth": {
             "use_dynamic_credentials": True,
