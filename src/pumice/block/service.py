@@ -127,6 +127,7 @@ class BlockService(Service):
             queues,
             lanes={Lane.WORK: options.threads, Lane.FAST: options.reserved_threads},
             directory=self.state_path / "workers",
+            metrics=self.metrics,
             host=self.conf.host,
             lease=options.lease,
             sweep=options.sweep_interval,

@@ -23,7 +23,7 @@ from pumice.kernel.db.paging import Listing, read_resource_filters
 from pumice.kernel.housekeeping import Housekeeping
 from pumice.kernel.metrics import Metrics
 from pumice.kernel.notify import Notifier
-from pumice.kernel.operations.journal import Journal
+from pumice.kernel.operations.journal import Journal, depths
 from pumice.kernel.operations.kinds import Kind
 from pumice.kernel.operations.waiting import Waiter
 from pumice.kernel.quotas import Quotas
@@ -71,6 +71,7 @@ class Service:
         self.policy = Policy(conf, defaults_of(api.table, api.rules, api.helpers, api.helper_of))
         self.metrics = Metrics(name)
         self.metrics.watch_drops(lambda: self.bus.dropped)
+        self.metrics.watch_queues(self._queue_depths)
         self.notifier = Notifier(self.db, conf, f"{name}.{conf.host}")
         self.journal = Journal(self.db, self.bus, self.notifier, kinds, message_ttl=conf.message_ttl)
         self.waiter = Waiter(self.journal)
@@ -103,6 +104,10 @@ class Service:
         self.waiter.close()
         self.bus.close()
         self.db.close()
+
+    def _queue_depths(self) -> dict[str, int]:
+        with self.db.read() as tx:
+            return depths(tx)
 
     def _with_metrics(self, app: WSGIApplication) -> WSGIApplication:
         metrics = self.metrics.wsgi()

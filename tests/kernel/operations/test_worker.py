@@ -12,6 +12,7 @@ from sqlalchemy import update
 
 from pumice.kernel.db.base import new_id, utcnow
 from pumice.kernel.db.engine import Database
+from pumice.kernel.metrics import Metrics
 from pumice.kernel.operations.journal import Journal
 from pumice.kernel.operations.kinds import Done, Kind, Next, Outcome
 from pumice.kernel.operations.model import Lane, Operation, State
@@ -53,7 +54,13 @@ class Shop:
         return self.journals[-1]
 
     def worker(self, journal: Journal, *, start: bool = True, **options: Any) -> Worker:
-        settings: dict[str, Any] = {"lanes": LANES, "directory": self.directory, "sweep": 0.2, "host": "here"}
+        settings: dict[str, Any] = {
+            "lanes": LANES,
+            "directory": self.directory,
+            "sweep": 0.2,
+            "host": "here",
+            "metrics": Metrics("t"),
+        }
         worker = Worker(journal, {"q": "brush"}, **(settings | options))
         self.workers.append(worker)
         if start:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Update, UpdateBase, delete, or_, select, update
+from sqlalchemy import Update, UpdateBase, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from pumice.kernel import messages, moves
@@ -371,6 +371,12 @@ class Journal:
         merged = {**operation.checkpoint, **checkpoint}
         self.db.write(lambda tx: own(tx, _mine(operation).values(checkpoint=merged)))
         operation.checkpoint = merged
+
+
+def depths(tx: Session) -> dict[str, int]:
+    """The number of operations that wait to be run, by queue."""
+    waiting = select(Operation.queue, func.count()).where(Operation.state == State.QUEUED).group_by(Operation.queue)
+    return {row.queue: row[1] for row in tx.execute(waiting)}
 
 
 def doorbell(queue: str, lane: str = Lane.WORK) -> str:

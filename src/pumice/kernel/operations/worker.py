@@ -19,10 +19,13 @@ from typing import Any
 
 from sqlalchemy import select
 
+from pumice.kernel.auth.context import RequestContext, new_request_id
 from pumice.kernel.db.base import utcnow
+from pumice.kernel.logging import logged
+from pumice.kernel.metrics import Metrics
 from pumice.kernel.moves import Superseded
 from pumice.kernel.operations.journal import Journal, LeaseLost, doorbell
-from pumice.kernel.operations.kinds import Failure, Outcome
+from pumice.kernel.operations.kinds import Done, Failure, Outcome
 from pumice.kernel.operations.leases import Life, Watch
 from pumice.kernel.operations.model import LIVE, Lane, Operation, State
 
@@ -91,6 +94,7 @@ class Worker:
         *,
         lanes: Mapping[Lane, int],
         directory: Path,
+        metrics: Metrics,
         host: str = "",
         lease: float = 30.0,
         sweep: float = 10.0,
@@ -98,6 +102,7 @@ class Worker:
     ) -> None:
         self.journal = journal
         self.queues = queues
+        self._metrics = metrics
         self.life = Life(directory, host)
         self._lanes = {lane: _Hints() for lane in lanes}
         self._sizes = lanes
@@ -166,8 +171,14 @@ class Worker:
         run = Run(self.journal, operation, self.queues.get(operation.queue))
         with self._lock:
             self._runs[operation.id] = run
+        context = RequestContext(
+            user_id=operation.user_id,
+            project_id=operation.project_id,
+            request_id=operation.request_id or new_request_id(),
+        )
         try:
-            self._attempt(run)
+            with logged(context), self._metrics.running(operation.kind).track_inprogress():
+                self._attempt(run)
         except LeaseLost as lost:
             LOG.warning("operation %s (%s) was left: %s", operation.id, operation.kind, lost)
             self._abandon(run)
@@ -187,6 +198,9 @@ class Worker:
         operation = run.operation
         try:
             outcome = self._step(run)
+            self.journal.conclude(operation, outcome)
+            if isinstance(outcome, Done):
+                self._count(operation, State.SUCCEEDED)
         except LeaseLost:
             raise
         except Superseded as error:
@@ -194,13 +208,19 @@ class Worker:
             raise LeaseLost(str(error)) from error
         except Failure as failure:
             LOG.error("operation %s (%s) failed: %s", operation.id, operation.kind, failure.text)
-            self.journal.fail(operation, failure)
+            self._fail(operation, failure)
         except Exception as error:
             run.check()
             LOG.exception("operation %s (%s) failed", operation.id, operation.kind)
-            self.journal.fail(operation, Failure(f"{type(error).__name__}: {error}"))
-        else:
-            self.journal.conclude(operation, outcome)
+            self._fail(operation, Failure(f"{type(error).__name__}: {error}"))
+
+    def _fail(self, operation: Operation, failure: Failure) -> None:
+        self.journal.fail(operation, failure)
+        self._count(operation, State.FAILED)
+
+    def _count(self, operation: Operation, outcome: State) -> None:
+        seconds = (utcnow() - operation.created_at).total_seconds()
+        self._metrics.operation(operation.kind, outcome, seconds)
 
     def _step(self, run: Run) -> Outcome:
         operation = run.operation
@@ -253,6 +273,7 @@ class Worker:
             ).all()
             others = Operation.owner != self.life.owner
             running = list(tx.scalars(select(Operation).where(mine, Operation.state == State.RUNNING, others)))
+        self._metrics.sweep(len(queued))
         for row in queued:
             self._lanes[Lane(row.lane)].put(row.id)
         for operation in self._watch.dead(running):
