@@ -102,11 +102,13 @@ class Standalone:
         self.target.start()
         undo.callback(self.target.stop)
 
+        # Nothing of this needs Keystone, which is still starting on another processor.
         self.service = self._prepare_service()
-        self._prepare_keystone()
         undo.callback(self.service.stop)
         self.service.start()
         self.service.restore_exports()
+
+        self._prepare_keystone()
         self._serve(undo)
         self._write_clouds()
 
