@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pumice.block import messages
+from pumice.block.admin import pools
 from pumice.block.admin import routes as admin
 from pumice.block.attachments import routes as attachments
 from pumice.block.policy import HELPER_OF, HELPERS
 from pumice.block.quotas import routes as quotas
 from pumice.block.snapshots import handlers as snapshot_handlers
 from pumice.block.snapshots import routes as snapshots
+from pumice.block.types import handlers as type_handlers
 from pumice.block.types import routes as types
 from pumice.block.volumes import queries as volume_queries
 from pumice.block.volumes import routes as volumes
 from pumice.kernel.api.versions import Dialect, Version
+from pumice.kernel.operations import api as operations
 from pumice.kernel.service import Api
 
 DIALECT = Dialect(
@@ -27,7 +31,7 @@ DIALECT = Dialect(
     media_type="application/vnd.openstack.volume+json;version=3",
 )
 
-RESOURCES = (volumes, snapshots, attachments, types, quotas, admin)
+RESOURCES = (volumes, snapshots, attachments, types, quotas, admin, messages, operations)
 
 API = Api(
     dialect=DIALECT,
@@ -35,5 +39,13 @@ API = Api(
     rules=[rule for resource in RESOURCES for rule in resource.RULES],
     helpers=HELPERS,
     helper_of=HELPER_OF,
-    listings=(volume_queries.VOLUMES, snapshot_handlers.SNAPSHOTS, attachments.LISTING),
+    listings=(
+        volume_queries.VOLUMES,
+        snapshot_handlers.SNAPSHOTS,
+        attachments.LISTING,
+        type_handlers.TYPES,
+        messages.MESSAGES,
+        operations.OPERATIONS,
+    ),
+    other_filters={"pool": pools.CONFIGURED},
 )
