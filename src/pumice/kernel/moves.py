@@ -82,7 +82,7 @@ def begin(
         values |= {"status": status, "previous_status": model.status}
     if operation_id:
         values["operation_id"] = operation_id
-    return _change(tx, model, id, move, guards, values)
+    return _change(tx, model, id, move, guards=guards, values=values)
 
 
 def end(tx: Session, model: type[R], id: str, status: str | End, *, operation_id: str, **values: Any) -> None:
@@ -116,13 +116,13 @@ def touch(tx: Session, model: type[R], id: str, *, guards: Sequence[Guard] = (),
 
     :raises ApiError: a guard refuses; 404 when the row is gone
     """
-    return _change(tx, model, id, _TOUCH, guards, values)
+    return _change(tx, model, id, _TOUCH, guards=guards, values=values)
 
 
 _TOUCH = Move(name="change", start=None, via=None, done=End.PREVIOUS, failed=End.PREVIOUS)
 
 
-def _change(tx: Session, model: type[R], id: str, move: Move, guards: Sequence[Guard], values: dict[str, Any]) -> R:
+def _change(tx: Session, model: type[R], id: str, move: Move, *, guards: Sequence[Guard], values: dict[str, Any]) -> R:
     values |= {"version": model.version + 1, "updated_at": utcnow()}
     allowed = [] if move.start is None else [model.status.in_(sorted(move.start)), model.operation_id.is_(None)]
     statement = update(model).where(model.id == id, *allowed, *(g.condition for g in guards)).values(values)

@@ -22,8 +22,8 @@ from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, NotFound, ServerFault
 
 if TYPE_CHECKING:
-    from pumice.kernel.service import Service
     from pumice.kernel.api.request import Request
+    from pumice.kernel.service import Service
 
 
 @dataclass(frozen=True, slots=True)
