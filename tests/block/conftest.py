@@ -4,36 +4,22 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import falcon.testing
 import pytest
 
-from pumice.block.messages import MESSAGES
-from pumice.block.policy import HELPER_OF, HELPERS
 from pumice.block.quotas.resources import defaults
-from pumice.block.types.handlers import TYPES
+from pumice.block.routes import API
 from pumice.block.types.lookup import ensure_default_type
 from pumice.kernel import config
 from pumice.kernel.api.routes import Route, Rule
-from pumice.kernel.api.versions import Dialect, Version
 from pumice.kernel.db import migrations
 from pumice.kernel.db.engine import Database
-from pumice.kernel.operations.api import OPERATIONS
-from pumice.kernel.service import Api, Service
+from pumice.kernel.service import Service
 from tests.support.identity import PEOPLE, Identity
-
-DIALECT = Dialect(
-    service="volume",
-    title="Block Storage API",
-    minimum=Version(3, 0),
-    maximum=Version(3, 71),
-    base="/v3",
-    project_optional_from="3.67",
-    unknown_filters_refused_from="3.31",
-    like_filters_from="3.34",
-)
 
 NOTIFYING = "[oslo_messaging_notifications]\ndriver = log\n"
 
@@ -111,16 +97,7 @@ def make_api(tmp_path: Path, empty_database: Path) -> Iterator[MakeApi]:
         file.write_text(NOTIFYING)
         general = {"state_path": str(directory), "host": "here", **options}
         conf = config.load("block", [file], {"DEFAULT": general, **(sections or {})})
-        api = Api(
-            dialect=DIALECT,
-            table=routes,
-            rules=rules,
-            helpers=HELPERS,
-            helper_of=HELPER_OF,
-            listings=(TYPES, MESSAGES, OPERATIONS),
-            other_filters={"pool": ["name", "volume_type"]},
-        )
-        service = Service("block", conf, api, [], defaults(conf))
+        service = Service("block", conf, replace(API, table=routes, rules=rules), [], defaults(conf))
         services.append(service)
         service.db.write(ensure_default_type)
         return BlockApi(service)

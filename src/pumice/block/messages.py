@@ -65,8 +65,17 @@ def remove(req: Request, row: Message) -> None:
 
 
 ROUTES = [
-    Route("GET", "/messages", index, "message:get_all", READER, since="3.3"),
-    Route("GET", "/messages/{id}", show, "message:get", READER, since="3.3", load=Message),
+    Route("GET", "/messages", index, "message:get_all", READER, since="3.3", answer={"messages": list[MessageDetail]}),
+    Route(
+        "GET",
+        "/messages/{id}",
+        show,
+        "message:get",
+        READER,
+        since="3.3",
+        load=Message,
+        answer={"message": MessageDetail},
+    ),
     Route("DELETE", "/messages/{id}", remove, "message:delete", MEMBER, since="3.3", load=Message, success=204),
 ]
 

@@ -68,8 +68,10 @@ def show(req: Request, row: Operation) -> dict[str, Any]:
 
 
 ROUTES = [
-    Route("GET", "/operations", index, "operation:get_all", READER),
-    Route("GET", "/operations/{id}", show, "operation:get", READER, load=Operation),
+    Route("GET", "/operations", index, "operation:get_all", READER, answer={"operations": list[OperationDetail]}),
+    Route(
+        "GET", "/operations/{id}", show, "operation:get", READER, load=Operation, answer={"operation": OperationDetail}
+    ),
 ]
 
 RULES: list[Rule] = []
