@@ -42,7 +42,7 @@ POOLS = "pools"
 SAMPLES_WANTED = "pools.wanted"
 """Topic on the bus: a scheduler would like to see newer samples than it has."""
 PATIENCE = 5.0
-"""Seconds that somebody waits for the lock of a volume's exports before it does something else first."""
+"""Seconds that an operation waits for the lock of its volume's exports before another one has its thread."""
 SAMPLES = 5
 """How often statistics are taken again because something was built meanwhile."""
 
@@ -85,12 +85,12 @@ class Backend:
         """ "up" or "down", as services show it."""
         return "up" if self._trouble is None else "down"
 
-    def exclusive(self, volume_id: str) -> AbstractContextManager[None]:
+    def exclusive(self, volume_id: str, patience: float) -> AbstractContextManager[None]:
         """Alone with a volume's exports, among all workers.
 
-        :raises LockTimeout: somebody else is at work on them
+        :raises LockTimeout: after `patience` seconds somebody else is still at work on them
         """
-        return self._locks.hold(f"exports-{volume_id}", timeout=PATIENCE)
+        return self._locks.hold(f"exports-{volume_id}", timeout=patience)
 
     def start(self, interval: float) -> None:
         """Start the driver, make the exports again, report; then go on doing so every `interval` seconds."""
@@ -137,9 +137,11 @@ class Backend:
             exports = wanted_exports(tx, self.name)
         for export in exports:
             try:
-                with self.exclusive(export.volume.id):
+                with self.exclusive(export.volume.id, 0.0):
                     self._restore(export)
-            except (BackendError, LockTimeout):
+            except LockTimeout:
+                LOG.info("export %s is looked at in the next round: its volume is being changed", export.id)
+            except BackendError:
                 LOG.exception("export %s of volume %s could not be made again", export.id, export.volume.id)
 
     def _restore(self, export: Export) -> None:
@@ -213,7 +215,7 @@ def driver_of(run: Run) -> Driver:
 
 
 def alone(step: Step) -> Step:
-    """The step, run while nobody else changes the exports of the volume `args["volume_id"]`.
+    """The step, run while nobody else changes the exports of its volume: `args["volume_id"]`, or the resource.
 
     A worker's thread does not wait for long: it leaves the operation for later.
     """
@@ -221,7 +223,7 @@ def alone(step: Step) -> Step:
     def run_alone(run: Run) -> Outcome:
         backend: Backend = run.environment
         try:
-            with backend.exclusive(run.args["volume_id"]):
+            with backend.exclusive(run.args.get("volume_id", run.operation.resource_id), PATIENCE):
                 return step(run)
         except LockTimeout:
             return Next(run.operation.step, delay=1.0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
-from pumice.block.attachments import operations, usage
+from pumice.block.attachments import connections, operations, usage
 from pumice.block.attachments.connecting import await_end
 from pumice.block.attachments.derive import derive
 from pumice.block.attachments.model import Attachment, Connection
@@ -80,17 +80,19 @@ def _remove_at_once(tx: Session, req: Request, volume: Volume, row: Attachment) 
     emit(tx, row.id, "volume.detach.end", describe(tx, moves.lock(tx, Volume, volume.id)))
 
 
-def release_all(tx: Session, req: Request, volume: Volume) -> None:
+def release_all(tx: Session, req: Request, volume: Volume, operation_id: str) -> None:
     """Take all attachments off a volume (os-reset_status); their exports are removed in the background.
 
     They leave as connections that are about to end, for which nobody waits. The volume's statuses are the
     caller's to set.
+
+    :param operation_id: of the operation that removes them
     """
     rows = tx.scalars(everything().select(Attachment).where(Attachment.volume_id == volume.id)).all()
     for row in rows:
         req.service.journal.supersede(tx, Attachment, row.id)
     tx.execute(delete(Attachment).where(Attachment.volume_id == volume.id))
-    tx.add_all(
+    left = [
         Connection(
             id=row.id,
             project_id=row.project_id,
@@ -101,39 +103,7 @@ def release_all(tx: Session, req: Request, volume: Volume) -> None:
         )
         for row in rows
         if row.connector is not None
-    )
-    tx.flush()
-    end_connections(tx, req, volume, None, operation_id=new_id(), again=True)
-
-
-def end_connections(
-    tx: Session, req: Request, volume: Volume, connector: dict[str, str] | None, *, operation_id: str, again: bool
-) -> bool:
-    """Submit the end of a volume's connections without an attachment; False when there is none.
-
-    :param connector: the facts that say which (host, initiator); None: all
-    :param again: nobody waits for it: what fails is tried again
-    """
-    found = everything().select(Connection).where(Connection.volume_id == volume.id)
-    rows = [row for row in tx.scalars(found) if connector is None or matches(row, connector)]
-    if not rows:
-        return False
-    for row in rows:
-        row.ending = True
-    req.service.journal.submit(
-        tx,
-        operations.UNLINK,
-        req.context,
-        id=operation_id,
-        queue=queue_of(volume.backend),
-        resource_id=volume.id,
-        project_id=volume.project_id,
-        args={"volume_id": volume.id, "ids": [row.id for row in rows], "again": again},
-    )
-    return True
-
-
-def matches(row: Connection, connector: dict[str, str]) -> bool:
-    """Whether a connection is for this connector: of host and initiator, what is given is the same."""
-    facts = row.connector or {}
-    return all(facts.get(name) == connector[name] for name in ("host", "initiator") if name in connector)
+    ]
+    tx.add_all(left)
+    standing = tx.scalars(everything().select(Connection).where(Connection.volume_id == volume.id))
+    connections.end(tx, req, volume, list(standing), id=operation_id, again=True)

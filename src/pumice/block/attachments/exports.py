@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from pumice.block.attachments.model import Attachment, Connection
@@ -18,9 +18,17 @@ def export_of(row: Attachment | Connection, volume: Volume) -> Export:
         id=row.id,
         volume=VolumeRef(id=volume.id, size=volume.size, pool=volume.pool),
         connector=Connector(row.connector or {}),
-        read_only=isinstance(row, Attachment) and row.attach_mode == "ro",
+        read_only=row.attach_mode == "ro"
+        if isinstance(row, Attachment)
+        else volume.admin_meta.get("readonly") == "True",
         connection=row.connection,
     )
+
+
+def end_exports(tx: Session, volume_id: str) -> None:
+    """Have nobody make a volume's exports again, in the transaction that decides to remove them."""
+    for model in (Attachment, Connection):
+        tx.execute(update(model).where(model.volume_id == volume_id).values(ending=True))
 
 
 def exports_of(tx: Session, volume: Volume) -> list[Export]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pumice.kernel.api.fields import Named, Since
 from pumice.kernel.api.shapes import Shape
-from pumice.kernel.api.values import AttachMode, Uuid, Value
+from pumice.kernel.api.values import AttachMode, Text, Uuid, Value, Word
 from pumice.kernel.api.views import Of, View
 
 if TYPE_CHECKING:
@@ -74,3 +74,27 @@ class AttachmentDetail(AttachmentSummary):
     detached_at: datetime.datetime | None
     attach_mode: str | None
     connection_info: Annotated[dict[str, Any], Of(_connection_info)]
+
+
+class Attach(Shape, strict=True):
+    mountpoint: Word
+    mode: AttachMode = "rw"
+    instance_uuid: Uuid | None = None
+    host_name: Text | None = None
+
+
+class Detach(Shape, strict=True):
+    attachment_id: Uuid | None = None
+
+
+class Connect(Shape, strict=True):
+    connector: dict[str, Any] | str
+
+
+class Disconnect(Shape, strict=True):
+    connector: dict[str, Any] | str | None
+
+
+class ForceDetach(Shape, strict=True):
+    attachment_id: Text | None = None
+    connector: dict[str, Any] | str | None = None

@@ -8,6 +8,7 @@ from sqlalchemy import delete as sql_delete
 from sqlalchemy import exists
 from sqlalchemy.orm import Session
 
+from pumice.block.attachments.exports import end_exports
 from pumice.block.backends import queue_of
 from pumice.block.snapshots.model import Snapshot
 from pumice.block.volumes import operations, rules
@@ -53,6 +54,7 @@ def delete(req: Request, volume: Volume, *, cascade: bool, force: bool) -> None:
             resource_id=volume.id,
             guards=guards,
         )
+        end_exports(tx, volume.id)
         req.reply_headers["X-Operation-Id"] = operation_id
 
     req.service.db.write(work)

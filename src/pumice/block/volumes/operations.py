@@ -14,6 +14,7 @@ from pumice.block.attachments.model import Attachment, Connection
 from pumice.block.backends import (
     SAMPLES_WANTED,
     Backend,
+    alone,
     compute_of,
     driver_of,
     queue_of,
@@ -274,11 +275,11 @@ CREATE = _kind(
     action=Action.SCHEDULE,
     event="volume.create",
 )
-DELETE = _kind("delete", moves.DELETE, steps={"run": _delete}, undo=_snapshots_stay, event="volume.delete")
+DELETE = _kind("delete", moves.DELETE, steps={"run": alone(_delete)}, undo=_snapshots_stay, event="volume.delete")
 FORCE_DELETE = _kind(
-    "force_delete", moves.FORCE_DELETE, steps={"run": _delete}, undo=_snapshots_stay, event="volume.delete"
+    "force_delete", moves.FORCE_DELETE, steps={"run": alone(_delete)}, undo=_snapshots_stay, event="volume.delete"
 )
-EXTENDING = {"run": _reserve_growth, "grow": _grow, "complete": _complete}
+EXTENDING = {"run": _reserve_growth, "grow": alone(_grow), "complete": _complete}
 EXTEND = _kind("extend", moves.EXTEND, steps=EXTENDING, undo=_shrink_back, action=Action.EXTEND, event="volume.resize")
 EXTEND_ATTACHED = _kind(
     "extend_attached",

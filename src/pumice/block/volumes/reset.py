@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import UNSET, UnsetType
-from sqlalchemy import delete, exists
+from sqlalchemy import exists
 from sqlalchemy.orm import Session
 
+from pumice.block.attachments.detaching import release_all
 from pumice.block.attachments.model import Attachment
 from pumice.block.volumes.model import Volume
 from pumice.block.volumes.moves import STATUSES
 from pumice.kernel import moves
 from pumice.kernel.api.shapes import Shape
 from pumice.kernel.api.values import one_of
+from pumice.kernel.db.base import new_id
 from pumice.kernel.errors import BadRequest
 from pumice.kernel.moves import Guard
 
@@ -49,6 +51,7 @@ def reset_status(req: Request, volume: Volume) -> None:
     values = {name: value for name, value in given.items() if value is not None}
     if values.get("migration_status") == "none":
         values["migration_status"] = None
+    release_id = new_id()
 
     def work(tx: Session) -> None:
         row = moves.lock(tx, Volume, volume.id)
@@ -56,7 +59,7 @@ def reset_status(req: Request, volume: Volume) -> None:
             req.service.journal.supersede(tx, Volume, volume.id)
             values["operation_id"] = None
         if attach_status == "detached":
-            tx.execute(delete(Attachment).where(Attachment.volume_id == volume.id))
+            release_all(tx, req, row, release_id)
             values["admin_meta"] = {key: value for key, value in row.admin_meta.items() if key != "attached_mode"}
         moves.touch(tx, Volume, volume.id, guards=guards, **values)
 
