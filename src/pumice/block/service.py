@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 from sqlalchemy.orm import Session
 
+from pumice.block.admin import binaries
 from pumice.block.backends import POOLS, Backend, queue_of
 from pumice.block.compute import Compute
 from pumice.block.kinds import KINDS
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
-SCHEDULER_BINARY, VOLUME_BINARY = "cinder-scheduler", "cinder-volume"
-"""The names by which clients and operators' tools know the two kinds of worker."""
 PARTS = frozenset({"scheduler", "volume"})
 
 
@@ -91,7 +90,7 @@ class BlockService(Service):
         )
         view = PoolView(self.db, self._backend_states)
         self._endings.append(self.bus.subscribe(POOLS, lambda told: view.hear(told["hosts"])))
-        self._beat(Identity(conf.host, SCHEDULER_BINARY, SCHEDULER_BINARY, conf.storage_availability_zone))
+        self._beat(Identity(conf.host, binaries.SCHEDULER, binaries.SCHEDULER, conf.storage_availability_zone))
         placer = Placer(scheduler, view)
         self._work({SCHEDULER: placer}, all_queues=True)
 
@@ -112,7 +111,7 @@ class BlockService(Service):
         self.backends.append(backend)
         zone = options.backend_availability_zone or conf.storage_availability_zone
         backend.start(float(conf.report_interval))
-        self._beat(Identity(host, VOLUME_BINARY, VOLUME_BINARY, zone, cluster), backend.state)
+        self._beat(Identity(host, binaries.VOLUME, binaries.VOLUME, zone, cluster), backend.state)
         self._work({queue_of(backend.name): backend})
 
     def _beat(self, identity: Identity, state: Callable[[], str] = lambda: "up") -> None:
@@ -140,7 +139,7 @@ class BlockService(Service):
         """What the services table says of the backends; that of a cluster is up while one of its workers is."""
         now, down_time = utcnow(), self.conf.service_down_time
         states: dict[str, BackendState] = {}
-        for row in services.find(tx, binary=VOLUME_BINARY):
+        for row in services.find(tx, binary=binaries.VOLUME):
             name = row.cluster or row.host
             up = services.is_up(row, now, down_time) and row.backend_state == "up"
             before = states.get(name)

@@ -14,6 +14,7 @@ COMMANDS = {
     "config": ("pumice.cli.config:config", "Print a sample configuration, or what is in force."),
     "policy": ("pumice.cli.policy:policy", "Print the policy rules."),
     "db": ("pumice.cli.db:db", "Bring the database to the installed version."),
+    "quota": ("pumice.cli.quota:quota", "Hold the quota counters against the rows."),
     "operations": ("pumice.cli.operations:operations", "Look at what the service is doing."),
 }
 

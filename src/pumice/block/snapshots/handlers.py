@@ -140,6 +140,7 @@ def _conditions(*, force: bool) -> list[Guard]:
         ),
         Guard(Volume.host.is_not(None), "The volume is on no backend yet."),
         rules.NO_MIGRATION,
+        rules.NOT_FROZEN,
     ]
 
 
@@ -157,7 +158,7 @@ def delete(req: Request, snapshot: Snapshot, *, force: bool = False) -> None:
 
     def work(tx: Session) -> None:
         # The volume's row is touched, so that a revert or a cascade and this deletion exclude one another.
-        volume = moves.touch(tx, Volume, snapshot.volume_id)
+        volume = moves.touch(tx, Volume, snapshot.volume_id, guards=[rules.NOT_FROZEN])
         guards = [
             Guard(Snapshot.group_snapshot_id.is_(None), "The snapshot is part of a group snapshot."),
             Guard(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.orm import Session
 
+from pumice.block.admin import binaries
 from pumice.block.quotas.resources import check_volume_size, volume_charge
 from pumice.block.snapshots.model import Snapshot
 from pumice.block.types.lookup import default_type, find_type
@@ -178,7 +179,7 @@ def _check_other_type(tx: Session, wanted: VolumeType, of_source: VolumeType) ->
     key = "volume_backend_name"
     if wanted.extra_specs.get(key) == of_source.extra_specs.get(key):
         return
-    if len(services.find(tx, binary="cinder-volume")) > 1:
+    if len(services.find(tx, binary=binaries.VOLUME)) > 1:
         raise BadRequest(
             f"Volume type {wanted.name} is refused: the source has type {of_source.name}, "
             "and a copy needs a type with the same volume_backend_name."
@@ -218,7 +219,7 @@ def _zones(
 
 
 def _known_zone(tx: Session, service: Service, zone: str) -> str:
-    known = services.zones(tx, binary="cinder-volume")
+    known = services.zones(tx, binary=binaries.VOLUME)
     if zone in known:
         return zone
     if service.conf.allow_availability_zone_fallback:

@@ -6,14 +6,16 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import and_, exists, or_
+from sqlalchemy import and_, exists, func, or_
 
+from pumice.block.admin import binaries
 from pumice.block.attachments.model import Attachment
 from pumice.block.volumes.model import Volume
 from pumice.kernel.api.values import boolean_word
 from pumice.kernel.errors import BadRequest
 from pumice.kernel.moves import Guard
 from pumice.kernel.operations.model import Hold
+from pumice.kernel.services import WorkerService
 
 _UUID = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 
@@ -38,6 +40,15 @@ NO_ATTACHMENTS = Guard(
 NO_GROUP = Guard(
     and_(Volume.group_id.is_(None), Volume.consistencygroup_id.is_(None)),
     "The volume is in a group: take it out first.",
+)
+_SERVED_AS = func.coalesce(WorkerService.cluster, WorkerService.host)
+NOT_FROZEN = Guard(
+    ~exists().where(
+        WorkerService.frozen,
+        WorkerService.binary == binaries.VOLUME,
+        func.substr(Volume.host, 1, func.length(_SERVED_AS) + 1) == _SERVED_AS.concat("#"),
+    ),
+    "The backend of the volume is frozen: nothing is created or deleted on it.",
 )
 NOT_READ = Guard(
     ~exists().where(Hold.resource_id == Volume.id),
