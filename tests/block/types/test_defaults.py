@@ -56,3 +56,9 @@ def test_without_keystone_no_project_is_known(make_api: MakeApi) -> None:
     api = make_api(routes.ROUTES, routes.RULES, {"keystone_authtoken": {**section, "project_domain_id": "default"}})
     path = f"/default-types/{PROJECT_ADMIN}"
     api.refused(503, "PUT", path, {"default_type": {"volume_type": "__DEFAULT__"}})
+
+
+def test_where_callers_are_not_keystones_any_project_will_do(make_api: MakeApi) -> None:
+    api = make_api(routes.ROUTES, routes.RULES)
+    api.ok("PUT", f"/default-types/{PROJECT_ADMIN}", {"default_type": {"volume_type": "__DEFAULT__"}})
+    assert len(api.ok("GET", "/default-types")["default_types"]) == 1

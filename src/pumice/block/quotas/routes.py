@@ -9,7 +9,15 @@ QUOTAS = "volume_extension:quotas"
 CLASSES = "volume_extension:quota_classes"
 
 ROUTES = [
-    Route("GET", "/os-quota-sets/{id}", handlers.show, handlers.SHOW, READER),
+    Route(
+        "GET",
+        "/os-quota-sets/{id}",
+        handlers.show,
+        handlers.SHOW,
+        READER,
+        doc="Limits of a project; with usage=true also what is in use, growth in flight included: "
+        "`reserved` is therefore always 0.",
+    ),
     Route("PUT", "/os-quota-sets/{id}", handlers.update, f"{QUOTAS}:update", ADMIN, body=shapes.SetQuotas),
     Route("DELETE", "/os-quota-sets/{id}", handlers.remove, f"{QUOTAS}:delete", ADMIN),
     Route("GET", "/os-quota-sets/{id}/defaults", handlers.defaults, handlers.SHOW, READER),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from oslo_db import exception as db_errors
 from sqlalchemy.orm import Session
 
 from pumice.block.types.lookup import find_type
 from pumice.block.types.model import DefaultType
 from pumice.block.types.projects import check_project
 from pumice.block.types.shapes import DefaultTypeDetail
+from pumice.kernel.db.engine import TryAgain
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, NotFound
 
@@ -40,7 +42,12 @@ def put(req: Request, project_id: str) -> dict[str, Any]:
             found = find_type(tx, req.scope, wanted, hold=True)
         except NotFound as error:
             raise BadRequest(error.message) from error
-        return tx.merge(DefaultType(project_id=project_id, volume_type_id=found.id))
+        row = tx.merge(DefaultType(project_id=project_id, volume_type_id=found.id))
+        try:
+            tx.flush()
+        except db_errors.DBDuplicateEntry as error:
+            raise TryAgain from error
+        return row
 
     return {"default_type": req.view(DefaultTypeDetail, req.service.db.write(work))}
 
