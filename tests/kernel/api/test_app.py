@@ -38,9 +38,11 @@ def test_a_row_is_made_shown_listed_and_deleted(toy: Toy) -> None:
     assert toy.call("GET", f"/stones/{stone['id']}").status_code == 404
 
 
-def test_paths_end_with_or_without_a_slash(toy: Toy) -> None:
-    assert toy.call("GET", "/stones/").status_code == 200
-    assert toy.call("GET", f"/stones/{toy.add().id}/").status_code == 200
+def test_a_slash_at_the_end_is_another_path(toy: Toy) -> None:
+    """An empty id is nobody's: a client that forgot it must not get, change or delete the collection."""
+    assert toy.call("GET", "/stones").status_code == 200
+    for method in ("GET", "PUT", "DELETE"):
+        assert toy.call(method, "/stones/").status_code == 404
 
 
 def test_what_does_not_exist(toy: Toy) -> None:

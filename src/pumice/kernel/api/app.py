@@ -47,7 +47,6 @@ def build_app(service: Service, table: Sequence[Route], rules: Sequence[Rule], d
         service.conf.oslo_middleware.max_request_body_size,
     )
     app = App(middleware=[_Envelope(site)])
-    app.req_options.strip_url_path_trailing_slash = True
     faults.install(app, dialect)
     paths: dict[str, list[tuple[Route, tuple[str, ...]]]] = {}
     for route in table:
@@ -61,6 +60,7 @@ def build_app(service: Service, table: Sequence[Route], rules: Sequence[Rule], d
     versions = _Versions(site)
     app.add_route("/", versions)
     app.add_route(dialect.base, versions)
+    app.add_route(f"{dialect.base}/", versions)
     for path in ("/openapi.json", f"{dialect.base}/openapi.json"):
         app.add_route(path, _Fixed(msgspec.json.encode(document)))
     app.add_route("/healthcheck", _Fixed(b'{"status":"ok"}'))
