@@ -28,14 +28,13 @@ def test_a_volume_counts_for_its_project_and_its_type() -> None:
     assert resources.growth_charge(2, "t") == {"gigabytes": 2, "gigabytes:t": 2}
 
 
-def test_a_snapshot_counts_in_gigabytes_unless_told_otherwise() -> None:
+def test_a_snapshot_counts_for_its_project_and_its_type() -> None:
     assert resources.snapshot_charge(3, "t", -1) == {
         "snapshots": -1,
         "gigabytes": -3,
         "snapshots:t": -1,
         "gigabytes:t": -3,
     }
-    assert resources.snapshot_charge(3, "t", gigabytes=False) == {"snapshots": 1, "snapshots:t": 1}
 
 
 def test_the_api_names_types_and_the_tables_their_ids() -> None:

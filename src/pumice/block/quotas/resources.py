@@ -45,10 +45,9 @@ def growth_charge(gigabytes: int, type_id: str | None) -> dict[str, int]:
     return _with_type({"gigabytes": gigabytes}, type_id)
 
 
-def snapshot_charge(size: int, type_id: str | None, sign: int = 1, *, gigabytes: bool = True) -> dict[str, int]:
-    """What a snapshot of a volume of `size` GiB adds; `gigabytes` is false with `no_snapshot_gb_quota`."""
-    counted = {"snapshots": sign, "gigabytes": sign * size} if gigabytes else {"snapshots": sign}
-    return _with_type(counted, type_id)
+def snapshot_charge(size: int, type_id: str | None, sign: int = 1) -> dict[str, int]:
+    """What a snapshot adds that counts as `size` GiB: its volume's size, or 0 with `no_snapshot_gb_quota`."""
+    return _with_type({"snapshots": sign, "gigabytes": sign * size}, type_id)
 
 
 def _with_type(charge: dict[str, int], type_id: str | None) -> dict[str, int]:
