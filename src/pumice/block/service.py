@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
-from sqlalchemy.orm import Session
 
 from pumice.block.admin import binaries
+from pumice.block.admin.pools import backend_states
 from pumice.block.backends import POOLS, Backend, queue_of
 from pumice.block.compute import Compute
 from pumice.block.kinds import KINDS
-from pumice.block.quotas.resources import defaults
+from pumice.block.quotas.resources import quotas_of
 from pumice.block.routes import API
 from pumice.block.types.lookup import ensure_default_type
 from pumice.block.volumes.operations import SCHEDULER
 from pumice.block.volumes.placement import Placer, lookups
-from pumice.kernel import config, services
-from pumice.kernel.db.base import utcnow
+from pumice.kernel import config
 from pumice.kernel.heart import Heart
 from pumice.kernel.locks import Locks
 from pumice.kernel.operations.model import Lane
 from pumice.kernel.operations.worker import Worker
 from pumice.kernel.scheduling.plugins import load_filters, load_weighers
-from pumice.kernel.scheduling.pool import BackendState
 from pumice.kernel.scheduling.scheduler import Scheduler
 from pumice.kernel.scheduling.view import PoolView
 from pumice.kernel.scheduling.weighers import CHOICES
@@ -44,7 +42,7 @@ class BlockService(Service):
     """:param conf: of `pumice.kernel.config.load("block", …)`"""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
-        super().__init__("block", conf, API, KINDS, defaults(conf))
+        super().__init__("block", conf, API, KINDS, quotas_of(conf))
         self.compute = Compute(conf)
         self.locks = Locks(conf)
         self.backends: list[Backend] = []
@@ -88,7 +86,7 @@ class BlockService(Service):
             load_weighers(conf.scheduler_default_weighers, questions, conf),
             CHOICES[conf.scheduler_weight_handler],
         )
-        view = PoolView(self.db, self._backend_states)
+        view = PoolView(self.db, lambda tx: backend_states(tx, conf.service_down_time))
         self._endings.append(self.bus.subscribe(POOLS, lambda told: view.hear(told["hosts"])))
         self._beat(Identity(conf.host, binaries.SCHEDULER, binaries.SCHEDULER, conf.storage_availability_zone))
         placer = Placer(scheduler, view)
@@ -134,21 +132,3 @@ class BlockService(Service):
         )
         worker.start()
         self._workers.append(worker)
-
-    def _backend_states(self, tx: Session) -> Iterable[BackendState]:
-        """What the services table says of the backends; that of a cluster is up while one of its workers is."""
-        now, down_time = utcnow(), self.conf.service_down_time
-        states: dict[str, BackendState] = {}
-        for row in services.find(tx, binary=binaries.VOLUME):
-            name = row.cluster or row.host
-            up = services.is_up(row, now, down_time) and row.backend_state == "up"
-            before = states.get(name)
-            states[name] = BackendState(
-                name=name,
-                availability_zone=row.availability_zone,
-                up=up or (before is not None and before.up),
-                disabled=row.disabled,
-                frozen=row.frozen,
-                cluster=row.cluster,
-            )
-        return states.values()

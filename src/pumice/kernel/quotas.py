@@ -8,11 +8,11 @@ configuration.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from oslo_db import exception as db_errors
-from sqlalchemy import String, delete, insert, select, update
+from sqlalchemy import Insert, String, delete, insert, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from pumice.kernel.db.base import Base
@@ -53,10 +53,21 @@ class Quota:
 
 
 class Quotas:
-    """:param defaults: limits by resource where nothing else is set; a resource that is not in it is unlimited"""
+    """:param defaults: limits by resource where nothing else is set; a resource that is not in it is unlimited
+    :param use_default_class: whether the class `default` counts before them
+    :param shown_as: the API's name of a resource, for messages
+    """
 
-    def __init__(self, defaults: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        defaults: Mapping[str, int],
+        *,
+        use_default_class: bool = True,
+        shown_as: Callable[[Session, str], str] = lambda _tx, resource: resource,
+    ) -> None:
         self._defaults = defaults
+        self._classes = (DEFAULT_CLASS,) if use_default_class else ()
+        self._shown_as = shown_as
 
     def charge(self, tx: Session, project_id: str, deltas: Mapping[str, int]) -> None:
         """Change the counters of a project, in one fixed order so that two charges never deadlock.
@@ -71,17 +82,17 @@ class Quotas:
             if not _add(tx, project_id, resource, delta, limit):
                 in_use = self._in_use(tx, project_id, resource)
                 if in_use is None:
-                    _insert(tx, project_id, resource)
+                    _insert(tx, insert(QuotaUsage).values(project_id=project_id, resource=resource, in_use=0))
                     if _add(tx, project_id, resource, delta, limit):
                         continue
                 raise OverLimit(
-                    f"The quota of {resource} is exceeded: "
+                    f"The quota of {self._shown_as(tx, resource)} is exceeded: "
                     f"{delta} more are asked for, {in_use or 0} of {limit} are in use."
                 )
 
     def limits(self, tx: Session, project_id: str, resources: Iterable[str]) -> dict[str, int]:
         """The limits that hold for a project, for each of `resources`."""
-        return self._limits_of(tx, (project_id, DEFAULT_CLASS), resources)
+        return self._limits_of(tx, (project_id, *self._classes), resources)
 
     def class_limits(self, tx: Session, name: str, resources: Iterable[str]) -> dict[str, int]:
         """The limits of a quota class; those of `default` hold for every project without its own."""
@@ -102,7 +113,7 @@ class Quotas:
         for resource, value in sorted(limits.items()):
             here = (QuotaLimit.owner == owner, QuotaLimit.resource == resource)
             if not changed(tx, update(QuotaLimit).where(*here).values(value=value)):
-                tx.add(QuotaLimit(owner=owner, resource=resource, value=value))
+                _insert(tx, insert(QuotaLimit).values(owner=owner, resource=resource, value=value))
 
     def drop_limits(self, tx: Session, owner: str) -> None:
         tx.execute(delete(QuotaLimit).where(QuotaLimit.owner == owner))
@@ -167,9 +178,9 @@ def _add(tx: Session, project_id: str, resource: str, delta: int, limit: int) ->
     return bool(changed(tx, update(QuotaUsage).where(*here).values(in_use=QuotaUsage.in_use + delta)))
 
 
-def _insert(tx: Session, project_id: str, resource: str) -> None:
+def _insert(tx: Session, statement: Insert) -> None:
     try:
-        tx.execute(insert(QuotaUsage).values(project_id=project_id, resource=resource, in_use=0))
+        tx.execute(statement)
     except db_errors.DBDuplicateEntry as error:
-        # Another transaction was faster with the first use of all: ours begins anew and finds its row.
+        # Another transaction was faster with the first row of all: ours begins anew and finds it.
         raise TryAgain from error

@@ -59,9 +59,7 @@ class Service:
     :raises ConfigError: an option is wrong, or the database has not the schema that this code needs
     """
 
-    def __init__(
-        self, name: str, conf: cfg.ConfigOpts, api: Api, kinds: Iterable[Kind], quotas: Mapping[str, int]
-    ) -> None:
+    def __init__(self, name: str, conf: cfg.ConfigOpts, api: Api, kinds: Iterable[Kind], quotas: Quotas) -> None:
         self.name = name
         self.conf = conf
         self.api = api
@@ -75,7 +73,7 @@ class Service:
         self.notifier = Notifier(self.db, conf, f"{name}.{conf.host}")
         self.journal = Journal(self.db, self.bus, self.notifier, kinds, message_ttl=conf.message_ttl)
         self.waiter = Waiter(self.journal)
-        self.quotas = Quotas(quotas)
+        self.quotas = quotas
         self.resource_filters = self._resource_filters()
         self._housekeeping = Housekeeping(self.db, conf)
 

@@ -12,6 +12,7 @@ from oslo_config import cfg
 from sqlalchemy.orm import Session
 
 from pumice.block.types.model import VolumeType
+from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import OverLimit
 from pumice.kernel.quotas import UNLIMITED, Quotas
 
@@ -33,6 +34,17 @@ _OF_TYPES = ("volumes", "gigabytes", "snapshots")
 def defaults(conf: cfg.ConfigOpts) -> Mapping[str, int]:
     """The configured limits; those of types are without bound until the API sets them."""
     return {resource: conf[option] for resource, option in _OPTIONS.items()}
+
+
+def quotas_of(conf: cfg.ConfigOpts) -> Quotas:
+    return Quotas(defaults(conf), use_default_class=conf.use_default_quota_class, shown_as=shown_as)
+
+
+def shown_as(tx: Session, resource: str) -> str:
+    """The API's name of a resource."""
+    kind, _, type_id = resource.partition(":")
+    volume_type = everything().find(tx, VolumeType, type_id) if type_id else None
+    return f"{kind}_{volume_type.name}" if volume_type else kind
 
 
 def volume_charge(size: int, type_id: str | None, sign: int = 1) -> dict[str, int]:

@@ -154,7 +154,7 @@ def _hold(tx: Session, source: Source | None) -> list[str]:
 def _type(tx: Session, req: Request, asked: NewVolume, source: Source | None) -> VolumeType:
     inherited = source.origin.volume_type_id if source else None
     if asked.volume_type:
-        found = find_type(tx, req.scope, asked.volume_type)
+        found = find_type(tx, req.scope, asked.volume_type, hold=True)
     elif inherited:
         found = everything().get(tx, VolumeType, inherited)
     else:
@@ -168,7 +168,7 @@ def _type(tx: Session, req: Request, asked: NewVolume, source: Source | None) ->
 
 def _default_type(tx: Session, req: Request) -> VolumeType:
     try:
-        return default_type(tx, req.service.conf, req.context.project_id)
+        return default_type(tx, req.service.conf, req.context.project_id, hold=True)
     except NotFound as error:
         # The caller named nothing that is missing: the operator did.
         raise ServerFault(error.message) from error
