@@ -1,0 +1,217 @@
+"""The whole product as a person runs it: `pumice up` on free ports and a data directory of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+import openstack
+import requests
+from cinderclient import client as cinderclient
+from keystoneauth1.session import Session
+
+from pumice.standalone.keystone import REGION, Keystone
+from pumice.standalone.target import TargetDaemon
+from tests.support.iscsi import INITIATOR
+from tests.support.tgtd import free_port
+
+BIN = Path(sys.executable).parent
+PROJECTS = {"admin": "admin", "demo": "demo", "stranger": "elsewhere"}
+"""Who there is, and in which project: the two that `pumice up` makes, and a member of another project."""
+
+
+class Pumice:
+    """Runs from `with` on; at its end nothing of it may be left. Clients are made for a name of PROJECTS."""
+
+    def __init__(self, directory: Path) -> None:
+        self.data = directory / "data"
+        self.port, self.keystone_port, self.iscsi_port = free_port(), free_port(), free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.keystone = Keystone(self.data / "keystone", self.keystone_port)
+        self.session: Callable[[str], Session] = cache(self._session)
+        self._directory = directory
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+            self.keystone.account("stranger", PROJECTS["stranger"], ["member"])
+        except BaseException:
+            self._clear()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            said, complaints = self.end(signal.SIGTERM)
+            assert said.endswith("Stopped. All is kept.\n"), said
+            assert complaints == ""
+            assert not (self.data / "storage").is_mount()
+            loops = subprocess.run(["losetup", "--list", "--noheadings"], capture_output=True, text=True, check=True)
+            assert str(self.data) not in loops.stdout
+            assert self.tgtd_pid() is None
+        finally:
+            self._clear()
+
+    def start(self) -> None:
+        ports = {"port": self.port, "keystone-port": self.keystone_port, "iscsi-port": self.iscsi_port}
+        options = [f"--{name}={value}" for name, value in ports.items()]
+        self._process = subprocess.Popen(
+            [BIN / "pumice", "up", f"--data-dir={self.data}", "--storage-size=6", "--no-user-clouds", *options],
+            env=self._environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        end = time.monotonic() + 60
+        while not self._answers():
+            assert self._process.poll() is None, self._process.communicate()
+            assert time.monotonic() < end
+            time.sleep(0.1)
+
+    def end(self, number: signal.Signals) -> tuple[str, str]:
+        """End it by a signal; what it had said on its output, and of errors."""
+        assert self._process is not None
+        self._process.send_signal(number)
+        return self._process.communicate(timeout=30)
+
+    def tgtd_pid(self) -> int | None:
+        left = self._target()._left_behind()
+        return left.pid if left else None
+
+    def targets(self) -> str:
+        """What tgtd itself says of its targets: their names, initiators and disks."""
+        done = subprocess.run(
+            ["tgtadm", "-C", "0", "--lld", "iscsi", "--mode", "target", "--op", "show"],
+            env={**os.environ, "TGT_IPC_SOCKET": str(self._target().socket)},
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+        return done.stdout
+
+    # Clients
+
+    def run(self, *command: str, cloud: str = "pumice", status: int = 0) -> str:
+        """What a command says that finds its cloud as a person's shell would."""
+        program, *words = command
+        done = subprocess.run(
+            [BIN / program, *words],
+            env=self._environment() | {"OS_CLIENT_CONFIG_FILE": str(self.data / "clouds.yaml"), "OS_CLOUD": cloud},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == status, (command, done.stdout, done.stderr)
+        return done.stdout if status == 0 else done.stdout + done.stderr
+
+    def openstack(self, *words: str, cloud: str = "pumice") -> Any:
+        said = self.run("openstack", "--os-cloud", cloud, *words)
+        return json.loads(said) if "json" in words else said
+
+    def sdk(self, who: str, version: str | None = None) -> Any:
+        """openstacksdk's block storage; without a version it takes the newest that it knows, call by call."""
+        connection = openstack.connection.Connection(
+            session=self.session(who), region_name=REGION, block_storage_default_microversion=version
+        )
+        return connection.block_storage
+
+    def cinder(self, who: str, version: str = "3.71") -> Any:
+        return cinderclient.Client(version, session=self.session(who), region_name=REGION)
+
+    def project_id(self, who: str) -> str:
+        return str(self.session(who).get_project_id())
+
+    def ask(self, method: str, path: str, body: Any = None, service_token: str | None = None) -> requests.Response:
+        """A plain request of the demo project's member, at the newest version."""
+        headers = {"X-Auth-Token": str(self.session("demo").get_token()), "OpenStack-API-Version": "volume 3.71"}
+        if service_token:
+            headers["X-Service-Token"] = service_token
+        return requests.request(method, f"{self.url}/v3{path}", json=body, headers=headers, timeout=60)
+
+    def _session(self, who: str) -> Session:
+        return self.keystone.login(who, PROJECTS[who]).session()
+
+    def _target(self) -> TargetDaemon:
+        return TargetDaemon(self.data / "tgtd", "127.0.0.1", None)
+
+    def _answers(self) -> bool:
+        try:
+            return requests.get(f"{self.url}/healthcheck", timeout=5).ok
+        except requests.ConnectionError:
+            return False
+
+    def _environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+        return kept | {"HOME": str(self._directory), "COLUMNS": "200"}
+
+    def _clear(self) -> None:
+        """End what a failed test left."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.communicate()
+        if pid := self.tgtd_pid():
+            os.kill(pid, signal.SIGKILL)
+        while (self.data / "storage").is_mount():
+            subprocess.run(["umount", self.data / "storage"], check=True, timeout=60)
+
+
+class Member:
+    """The demo project's member, in the words of these tests; all waits are bounded."""
+
+    def __init__(self, pumice: Pumice) -> None:
+        self._ask = pumice.ask
+
+    def ok(self, method: str, path: str, body: Any = None) -> Any:
+        answer = self._ask(method, path, body)
+        assert answer.ok, (method, path, answer.text)
+        return answer.json() if answer.content else None
+
+    def status(self, kind: str, id: str) -> str:
+        """Of a volume or snapshot; "gone" when it is no more."""
+        answer = self._ask("GET", f"/{kind}s/{id}")
+        return str(answer.json()[kind]["status"]) if answer.ok else "gone"
+
+    def rests(self, kind: str, id: str, wanted: str) -> None:
+        end = time.monotonic() + 30
+        while (status := self.status(kind, id)) != wanted:
+            assert status.endswith("ing") and time.monotonic() < end, f"{kind} {id} is {status}, not {wanted}"
+            time.sleep(0.05)
+
+    def make(self, kind: str = "volume", **values: Any) -> str:
+        id = str(self.ok("POST", f"/{kind}s", {kind: values})[kind]["id"])
+        self.rests(kind, id, "available")
+        return id
+
+    def act(self, volume: str, name: str, value: Any, then: str) -> None:
+        self.ok("POST", f"/volumes/{volume}/action", {name: value})
+        self.rests("volume", volume, then)
+
+    def attach(self, volume: str, initiator: str = INITIATOR) -> dict[str, Any]:
+        """The connection_info of a new attachment that is complete."""
+        connector = {"initiator": initiator, "ip": "127.0.0.1", "host": "here"}
+        body = {"attachment": {"volume_uuid": volume, "connector": connector}}
+        made = self.ok("POST", "/attachments", body)["attachment"]
+        self.ok("POST", f"/attachments/{made['id']}/action", {"os-complete": made["id"]})
+        assert self.status("volume", volume) == "in-use"
+        info: dict[str, Any] = made["connection_info"]
+        return info
+
+    def detach(self, info: dict[str, Any]) -> None:
+        self.ok("DELETE", f"/attachments/{info['attachment_id']}")
+
+    def remove(self, *volumes: str) -> None:
+        for volume in volumes:
+            self.ok("DELETE", f"/volumes/{volume}?cascade=true")
+        for volume in volumes:
+            self.rests("volume", volume, "gone")
