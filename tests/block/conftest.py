@@ -11,7 +11,7 @@ from typing import Any
 import falcon.testing
 import pytest
 
-from pumice.block.quotas.resources import defaults
+from pumice.block.quotas.resources import quotas_of
 from pumice.block.routes import API
 from pumice.block.types.lookup import ensure_default_type
 from pumice.kernel import config
@@ -97,7 +97,7 @@ def make_api(tmp_path: Path, empty_database: Path) -> Iterator[MakeApi]:
         file.write_text(NOTIFYING)
         general = {"state_path": str(directory), "host": "here", **options}
         conf = config.load("block", [file], {"DEFAULT": general, **(sections or {})})
-        service = Service("block", conf, replace(API, table=routes, rules=rules), [], defaults(conf))
+        service = Service("block", conf, replace(API, table=routes, rules=rules), [], quotas_of(conf))
         services.append(service)
         service.db.write(ensure_default_type)
         return BlockApi(service)
