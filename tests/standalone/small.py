@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import time
+from pathlib import Path
 
 import requests
 
 from pumice.standalone import command
+
+PUMICE = [str(Path(sys.executable).with_name("pumice")), "up"]
+
+
+def patience(seconds):
+    """The limit that a machine with nothing else to do has to keep, for this one with what else it does."""
+    return seconds * max(1.0, os.getloadavg()[0] / os.cpu_count())
 
 
 class SmallService:

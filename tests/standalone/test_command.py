@@ -12,7 +12,7 @@ import pytest
 
 from pumice.block.drivers.tgtd import Mode, Op, Tgtd
 from pumice.standalone.up import Standalone
-from tests.standalone.small import SmallService, await_answer
+from tests.standalone.small import PUMICE, SmallService, await_answer
 
 
 @pytest.mark.real
@@ -88,3 +88,16 @@ def test_a_taken_port_is_one_line_that_names_its_holder(launch, settings):
     assert process.returncode == 1
     assert complaints.startswith(f"Error: port {settings.keystone_port} for Keystone is taken by ")
     assert f"(process {os.getpid()}): stop that, or use --keystone-port" in complaints
+
+
+@pytest.mark.real
+def test_what_was_not_foreseen_is_one_line_too(launch, settings):
+    settings.data_directory.mkdir()
+    (settings.data_directory / "block.db").write_text("this is no database" * 100)
+    process = launch(PUMICE)
+    _, complaints = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert complaints.startswith("Error: DBError: (sqlite3.DatabaseError) file is not a database")
+    assert complaints.endswith(f"(see {settings.data_directory}/pumice.log)\n")
+    assert complaints.count("\n") == 1
+    assert "Traceback" in (settings.data_directory / "pumice.log").read_text()

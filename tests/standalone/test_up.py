@@ -16,7 +16,7 @@ import requests
 from pumice.standalone.errors import StandaloneError
 from pumice.standalone.keystone import Keystone
 from pumice.standalone.up import Standalone
-from tests.standalone.small import SmallService
+from tests.standalone.small import SmallService, patience
 
 
 @pytest.mark.real
@@ -43,8 +43,8 @@ def test_everything_answers_and_all_is_kept_over_a_stop(settings, clean, monkeyp
         assert (again.storage.path / "kept").read_text() == "data"
         assert again.target.port == settings.iscsi_port
         assert_two_clouds(settings)
-    assert first_start < 30
-    assert second_start < 10
+    assert first_start < patience(30)
+    assert second_start < patience(10)
 
 
 def assert_two_clouds(settings):
@@ -64,7 +64,7 @@ def assert_two_clouds(settings):
 def restarts_children(running):
     os.kill(running.target._process.pid, signal.SIGKILL)
     os.kill(running.keystone._process.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while not (running.target.alive and running.keystone.alive and len(running.service.calls) > 2):
         assert time.monotonic() < deadline
         running.mind()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import os
 import shlex
 import shutil
@@ -17,10 +18,14 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 
+from pumice.kernel.config import ConfigError
+
 from .clouds import USER_FILE
 from .directory import default_data_directory
 from .errors import StandaloneError
 from .up import Settings, Standalone, block_service
+
+LOG = logging.getLogger(__name__)
 
 PORT = click.IntRange(1, 65535)
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -82,6 +87,13 @@ def up(
         console.print("Stopped. All is kept.")
     except StandaloneError as error:
         raise click.ClickException(str(error)) from None
+    except ConfigError:
+        raise
+    except Exception as error:  # the log, which has the rest, is a file
+        LOG.exception("pumice up ends")
+        text = " ".join(str(error).split())
+        where = settings.data_directory / "pumice.log"
+        raise click.ClickException(f"{type(error).__name__}: {text} (see {where})") from None
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:

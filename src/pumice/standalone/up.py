@@ -109,8 +109,8 @@ class Standalone:
         self.service.restore_exports()
 
         self._prepare_keystone()
-        self._serve(undo)
         self._write_clouds()
+        self._serve(undo)
 
     def _prepare_service(self) -> Service:
         sections = configuration.block_sections(
