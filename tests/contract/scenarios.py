@@ -147,7 +147,7 @@ def _flat(steps: Sequence[Any]) -> Iterator[dict[str, Any]]:
 
 def run(scenario: Scenario, world: World) -> None:
     """:raises AssertionError: an answer is not as the scenario says; the text names step and answer"""
-    known = {**NAMES, **world.names}
+    known = {**NAMES, **world.names, "file": scenario.file, "scenario": scenario.name[:100]}
     try:
         for number, step in enumerate(scenario.steps, 1):
             try:
