@@ -11,7 +11,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env PYTHONDONTWRITEBYTECODE=
 .PHONY: up test check conformance lock install install-dev
 
 up: install
-	exec $(BIN)/pumice up $(ARGS)
+	@exec $(BIN)/pumice up $(ARGS)
 
 test: check
 	$(AS_ROOT) $(BIN)/pytest -p no:cacheprovider $(ARGS)
