@@ -144,8 +144,10 @@ def _named(keys: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, Any]
 def _given(body: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, int]:
     """The limits in a body by the tables' keys.
 
-    :raises BadRequest: a resource that is none, or a limit that is none
+    :raises BadRequest: a resource that is none, or a limit that is none, or nothing at all
     """
+    if not body:
+        raise BadRequest("Nothing is given: at least one resource with its limit is needed.")
     limits = {name: value for name, value in body.items() if name not in BESIDE}
     if unknown := sorted(limits.keys() - keys.keys()):
         raise BadRequest(f"Not known to quotas: {', '.join(unknown)[:200]}; allowed are: {', '.join(keys)[:1000]}.")
