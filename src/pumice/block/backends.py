@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -41,7 +41,7 @@ POOLS = "pools"
 """Topic on the bus: {"hosts": […]}, the pools that a backend has just reported."""
 SAMPLES_WANTED = "pools.wanted"
 """Topic on the bus: a scheduler would like to see newer samples than it has."""
-PATIENCE = 5.0
+PATIENCE = 1.0
 """Seconds that an operation waits for the lock of its volume's exports before another one has its thread."""
 SAMPLES = 5
 """How often statistics are taken again because something was built meanwhile."""
@@ -122,7 +122,9 @@ class Backend:
                 self._driver.start()
                 self._trouble = None
                 LOG.info("backend %s is ready", self.name)
-            self.restore_exports()
+                self.restore_exports(frozenset())
+            else:
+                self.restore_exports(self._driver.inventory().exports)
             self.report()
         except Exception as error:
             # A backend in trouble must not end its worker: it is tried again, and shown as down meanwhile.
@@ -131,10 +133,10 @@ class Backend:
             if self._trouble is not None:
                 self._trouble = str(error)
 
-    def restore_exports(self) -> None:
-        """Make again what is exported by the rows and may be gone at the server; harmless where it is not."""
+    def restore_exports(self, held: Collection[str]) -> None:
+        """Make again what the rows say is exported and the server has not; it has those in `held`."""
         with self._db.read() as tx:
-            exports = wanted_exports(tx, self.name)
+            exports = [export for export in wanted_exports(tx, self.name) if export.id not in held]
         for export in exports:
             try:
                 with self.exclusive(export.volume.id, 0.0):

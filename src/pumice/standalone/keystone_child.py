@@ -13,8 +13,10 @@ import fcntl
 import os
 import sys
 import threading
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from oslo_service import backend as oslo_service
 
@@ -58,6 +60,25 @@ def _end_with_parent() -> None:
     os._exit(0)
 
 
+class OneWriter:
+    """WSGI middleware: requests that change something go one at a time.
+
+    SQLite has one writer, and a transaction that finds only half-way that it has to write cannot wait for another:
+    it fails at once, and Keystone does not run it again. Tokens are made without writing.
+    """
+
+    def __init__(self, app: WSGIApplication) -> None:
+        self._app = app
+        self._lock = threading.Lock()
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        reads = environ["REQUEST_METHOD"] in ("GET", "HEAD")
+        if reads or environ.get("PATH_INFO") == "/v3/auth/tokens":
+            return self._app(environ, start_response)
+        with self._lock:
+            return list(self._app(environ, start_response))
+
+
 def main() -> None:
     directory, host, port = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -80,7 +101,7 @@ def main() -> None:
         from cheroot.wsgi import Server  # noqa: PLC0415
         from keystone.wsgi.api import application  # noqa: PLC0415
 
-        Server((host, port), application, numthreads=10, request_queue_size=128).safe_start()
+        Server((host, port), OneWriter(application), numthreads=10, request_queue_size=128).safe_start()
 
 
 if __name__ == "__main__":
