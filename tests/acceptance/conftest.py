@@ -14,5 +14,8 @@ def pumice(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pumice]:
 
 
 @pytest.fixture
-def member(pumice: Pumice) -> Member:
-    return Member(pumice)
+def member(pumice: Pumice) -> Iterator[Member]:
+    """The demo project's member; what the project holds ends with the test."""
+    member = Member(pumice)
+    yield member
+    member.clear()

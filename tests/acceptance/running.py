@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -132,9 +132,11 @@ class Pumice:
     def project_id(self, who: str) -> str:
         return str(self.session(who).get_project_id())
 
-    def ask(self, method: str, path: str, body: Any = None, service_token: str | None = None) -> requests.Response:
-        """A plain request of the demo project's member, at the newest version."""
-        headers = {"X-Auth-Token": str(self.session("demo").get_token()), "OpenStack-API-Version": "volume 3.71"}
+    def ask(
+        self, method: str, path: str, body: Any = None, *, who: str = "demo", service_token: str | None = None
+    ) -> requests.Response:
+        """A plain request at the newest version."""
+        headers = {"X-Auth-Token": str(self.session(who).get_token()), "OpenStack-API-Version": "volume 3.71"}
         if service_token:
             headers["X-Service-Token"] = service_token
         return requests.request(method, f"{self.url}/v3{path}", json=body, headers=headers, timeout=60)
@@ -167,10 +169,10 @@ class Pumice:
 
 
 class Member:
-    """The demo project's member, in the words of these tests; all waits are bounded."""
+    """Somebody who works with volumes, in the words of these tests; all waits are bounded."""
 
-    def __init__(self, pumice: Pumice) -> None:
-        self._ask = pumice.ask
+    def __init__(self, pumice: Pumice, who: str = "demo") -> None:
+        self._ask: Callable[..., requests.Response] = partial(pumice.ask, who=who)
 
     def ok(self, method: str, path: str, body: Any = None) -> Any:
         answer = self._ask(method, path, body)
@@ -185,7 +187,8 @@ class Member:
     def rests(self, kind: str, id: str, wanted: str) -> None:
         end = time.monotonic() + 30
         while (status := self.status(kind, id)) != wanted:
-            assert status.endswith("ing") and time.monotonic() < end, f"{kind} {id} is {status}, not {wanted}"
+            assert status.endswith("ing"), f"{kind} {id} is {status}, not {wanted}"
+            assert time.monotonic() < end, f"{kind} {id} is still {status}"
             time.sleep(0.05)
 
     def make(self, kind: str = "volume", **values: Any) -> str:
@@ -210,7 +213,11 @@ class Member:
     def detach(self, info: dict[str, Any]) -> None:
         self.ok("DELETE", f"/attachments/{info['attachment_id']}")
 
-    def remove(self, *volumes: str) -> None:
+    def clear(self) -> None:
+        """Remove all that there is, and wait until it is gone."""
+        for attachment in self.ok("GET", "/attachments")["attachments"]:
+            self.ok("DELETE", f"/attachments/{attachment['id']}")
+        volumes = [volume["id"] for volume in self.ok("GET", "/volumes")["volumes"]]
         for volume in volumes:
             self.ok("DELETE", f"/volumes/{volume}?cascade=true")
         for volume in volumes:

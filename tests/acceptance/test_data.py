@@ -7,7 +7,6 @@ import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -44,17 +43,13 @@ def libiscsi(tool: str, info: Info, initiator: str = INITIATOR, password: str | 
 
 
 @pytest.fixture
-def volume(member: Member) -> Iterator[str]:
-    id = member.make(size=1)
-    yield id
-    member.remove(id)
+def volume(member: Member) -> str:
+    return member.make(size=1)
 
 
 @pytest.fixture
-def attached(member: Member, volume: str) -> Iterator[Info]:
-    info = member.attach(volume)
-    yield info
-    member.detach(info)
+def attached(member: Member, volume: str) -> Info:
+    return member.attach(volume)
 
 
 def test_a_snapshot_keeps_what_is_overwritten_later(member: Member, volume: str) -> None:
@@ -78,13 +73,10 @@ def test_a_snapshot_keeps_what_is_overwritten_later(member: Member, volume: str)
 
     of_copy = member.attach(copy)
     assert reads(of_copy, "0x33")
-    member.detach(of_copy)
     member.act(volume, "revert", {"snapshot_id": snapshot}, "available")
     again = member.attach(volume)
     assert again["auth_password"] != info["auth_password"]
     assert reads(again, FIRST)
-    member.detach(again)
-    member.remove(clone, copy)
 
 
 def test_a_volume_grows_detached_and_in_use(member: Member, volume: str) -> None:
@@ -98,7 +90,6 @@ def test_a_volume_grows_detached_and_in_use(member: Member, volume: str) -> None
         assert session.poll() in (None, 0)
     assert "RETURNED LOGICAL BLOCK ADDRESS:6291455" in libiscsi("iscsi-readcapacity16", info)[1]
     assert member.ok("GET", f"/volumes/{volume}")["volume"]["size"] == 3
-    member.detach(info)
 
 
 def test_a_wrong_password_and_a_wrong_initiator_are_refused(attached: Info) -> None:
@@ -163,7 +154,7 @@ def test_all_is_kept_when_everything_is_killed(pumice: Pumice, member: Member, v
     # Pumice alone: tgtd goes on serving, and the next start takes it over with its sessions.
     tgtd = pumice.tgtd_pid()
     assert tgtd
-    with writing({"data": info}) as session:
+    with writing({"data": info}, mebibytes=200) as session:
         pumice.end(signal.SIGKILL)
         assert pumice.tgtd_pid() == tgtd
         assert last_reads(info, SECOND)
@@ -182,14 +173,14 @@ def test_all_is_kept_when_everything_is_killed(pumice: Pumice, member: Member, v
     pumice.start()
     assert begun.status_code == 202
     member.rests("volume", growing, "available")
-    member.remove(growing)
+    member.ok("DELETE", f"/volumes/{growing}")
+    member.rests("volume", growing, "gone")
     assert everything(member) == seen
     assert reads(info, SECOND)
     of_clone = member.attach(clone)
     assert reads(of_clone, FIRST)
     for one in (info, of_clone):
         member.detach(one)
-    member.remove(clone)
     assert pumice.targets() == ""
 
 

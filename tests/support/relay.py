@@ -52,7 +52,11 @@ class Relay:
         with suppress(OSError):  # shut down
             while True:
                 client, _ = self._listener.accept()
-                server = socket.create_connection(("127.0.0.1", self._port), timeout=10)
+                try:
+                    server = socket.create_connection(("127.0.0.1", self._port), timeout=10)
+                except OSError:  # the server is down just now, and the client may come again
+                    client.close()
+                    continue
                 server.settimeout(None)
                 self._open |= {client, server}
                 for source, sink in ((client, server), (server, client)):

@@ -99,7 +99,7 @@ def follow(look: Callable[[], list[Operation]], *, interval: float, until_ended:
         try:
             while True:
                 found = look()
-                _draw(bars, shown, found)
+                _draw(bars, shown, found, ended_too=until_ended)
                 if until_ended and all(operation["state"] in ENDED for operation in found):
                     return found
                 time.sleep(interval)
@@ -107,11 +107,11 @@ def follow(look: Callable[[], list[Operation]], *, interval: float, until_ended:
             return []
 
 
-def _draw(bars: Progress, shown: dict[str, TaskID], found: Iterable[Operation]) -> None:
+def _draw(bars: Progress, shown: dict[str, TaskID], found: Iterable[Operation], *, ended_too: bool) -> None:
     for operation in found:
         ended, progress = operation["state"] in ENDED, operation.get("progress")
         if operation["id"] not in shown:
-            if ended:
+            if ended and not ended_too:
                 continue
             label = f"{operation['kind']} {operation['resource_id']}"
             shown[operation["id"]] = bars.add_task(label, total=None, said="")
