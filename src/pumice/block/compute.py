@@ -13,6 +13,8 @@ LOG = logging.getLogger(__name__)
 
 WITH_ATTACHMENT_IDS = "2.89"
 """The first compute microversion that names the attachment of a server's volume."""
+TIMEOUT = 30.0
+"""Seconds that compute may take for an answer, unless `[nova] timeout` says otherwise."""
 
 
 class Compute:
@@ -24,7 +26,8 @@ class Compute:
 
     def _make(self) -> adapter.Adapter:
         auth = loading.load_auth_from_conf_options(self._conf, "nova")
-        session = loading.load_session_from_conf_options(self._conf, "nova", auth=auth)
+        timeout = self._conf.nova.timeout or TIMEOUT
+        session = loading.load_session_from_conf_options(self._conf, "nova", auth=auth, timeout=timeout)
         return adapter.Adapter(
             session,
             service_type="compute",
@@ -50,16 +53,21 @@ class Compute:
             return True
         return bool(answer.json()["volumeAttachment"]["attachment_id"] == attachment_id)
 
-    def volume_extended(self, volume_id: str, server_ids: Iterable[str]) -> None:
-        """Tell the servers' hosts that a volume has (or, by them, is to get) a new size."""
+    def volume_extended(self, volume_id: str, server_ids: Iterable[str]) -> bool:
+        """Tell the servers' hosts that a volume has (or, by them, is to get) a new size.
+
+        :returns: whether compute has taken it
+        """
         events = [{"name": "volume-extended", "server_uuid": server, "tag": volume_id} for server in server_ids]
         if self._adapter is None or not events:
-            return
+            return False
         try:
             self._adapter.post("/os-server-external-events", json={"events": events})
         except ks_errors.ClientException as error:
             # The volume has its size whether or not compute heard of it; its hosts see it at the next rescan.
             LOG.warning("compute was not told that volume %s was extended: %s", volume_id, error)
+            return False
+        return True
 
     def host_of(self, server_id: str) -> str | None:
         """The host that a server runs on, for filters; None when compute does not know or say."""

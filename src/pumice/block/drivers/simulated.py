@@ -37,6 +37,11 @@ OPTIONS = [
     cfg.FloatOpt("simulated_capacity_gb", default=1000.0, min=0, help="The size of each pool in GiB."),
     cfg.IntOpt("simulated_pools", default=1, min=1, help="How many pools there are."),
     cfg.BoolOpt("simulated_thin", default=False, help="Pools promise more than they have."),
+    cfg.BoolOpt(
+        "simulated_extended_by_compute",
+        default=False,
+        help="Attached volumes are extended by the compute service, which reports the end (3.71).",
+    ),
     cfg.StrOpt(
         "simulated_directory", help="Where the state is kept, below state_path unless absolute; by default in memory."
     ),
@@ -237,6 +242,10 @@ class SimulatedDriver:
             if growth > 0:
                 self._charge(held.pool, growth)
                 self._volumes.put(volume.id, msgspec.structs.replace(held, size=new_size))
+
+    def extended_by_compute(self, volume: VolumeRef) -> bool:  # noqa: ARG002
+        extends: bool = self._section.simulated_extended_by_compute
+        return extends
 
     def connect(self, export: Export) -> Mapping[str, Any]:
         with self._call("connect", export.id, export.volume.id), self._lock:

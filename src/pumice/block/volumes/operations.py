@@ -207,7 +207,8 @@ def _grow(run: Run) -> Outcome:
     attached = run.args["instances"]
     ref = volume_ref(volume)
     if attached and isinstance(driver, ComputeExtends) and driver.extended_by_compute(ref):
-        compute_of(run).volume_extended(volume.id, attached)
+        if not compute_of(run).volume_extended(volume.id, attached):
+            raise Failure("compute could not be asked to extend the volume", detail=Detail.COMPUTE_EXTEND_FAILED)
         return Wait("extend_completion", step="complete", timeout=run.args["completion_timeout"])
     try:
         driver.extend_volume(ref, volume.size + volume.growing_gb)
