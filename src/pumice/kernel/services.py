@@ -195,6 +195,15 @@ def set_frozen(
     return rows
 
 
+def takes_new(tx: Session, backend: str, binary: str) -> bool:
+    """Whether nobody has disabled or frozen the backend (a host's, or a cluster's name)."""
+    of_backend = or_(WorkerService.host == backend, WorkerService.cluster == backend)
+    closed = select(WorkerService.id).where(
+        of_backend, WorkerService.binary == binary, or_(WorkerService.disabled, WorkerService.frozen)
+    )
+    return tx.scalar(closed.limit(1)) is None
+
+
 def _update(tx: Session, statement: Update) -> int:
     return cast("CursorResult[Any]", tx.execute(statement)).rowcount
 

@@ -8,9 +8,10 @@ from collections.abc import Callable, Collection, Mapping
 from sqlalchemy import func
 from sqlalchemy.orm import Session
 
+from pumice.block.admin import binaries
 from pumice.block.types.model import VolumeType
 from pumice.block.volumes.model import Volume
-from pumice.kernel import moves
+from pumice.kernel import moves, services
 from pumice.kernel.db.engine import Database
 from pumice.kernel.db.scope import everything, own
 from pumice.kernel.messages import Detail
@@ -22,7 +23,6 @@ from pumice.kernel.scheduling.pool import PoolState
 from pumice.kernel.scheduling.request import PlacementRequest
 from pumice.kernel.scheduling.scheduler import NoValidPool, Scheduler
 from pumice.kernel.scheduling.view import PoolView
-
 
 SERVICES = uuid.UUID("c1f8f7a4-52f1-4a0e-9c56-7a2f9b0d3e61")
 """Namespace of the ids that the API shows for volume services (service_uuid); one follows from the backend's name."""
@@ -49,7 +49,9 @@ class Placer:
             request = request_of(tx, run, volume)
 
         def claim(chosen: PoolState) -> bool:
-            def work(tx: Session) -> bool:
+            def work(tx: Session) -> bool | None:
+                if not services.takes_new(tx, chosen.backend, binaries.VOLUME):
+                    return None
                 won = pool.claim(tx, chosen.host, volume.size, thick=request.thick)
                 if won:
                     values = {
@@ -61,7 +63,11 @@ class Placer:
                     moves.amend(tx, Volume, volume.id, operation_id=run.operation.id, **values)
                 return won
 
-            return run.db.write(work)
+            won = run.db.write(work)
+            if won is None:
+                # Closed since the view was read, which holds states of backends for a while.
+                self._view.reread()
+            return bool(won)
 
         try:
             self._scheduler.place(request, self._view, claim)
