@@ -156,6 +156,8 @@ class TestRules:
             {"volume_uuid": None},
             {"volume_uuid": new_id(), "instance_uuid": "x"},
             {"volume_uuid": new_id(), "connector": "x"},
+            {"volume_uuid": new_id(), "connector": {"host": 7}},
+            {"volume_uuid": new_id(), "connector": {"host": "h", "mountpoint": "m" * 256}},
             {"volume_uuid": new_id(), "mode": "rx"},
             {"volume_uuid": new_id(), "more": 1},
         ],

@@ -172,8 +172,6 @@ def _meant(req: Request, volume: Volume, attachment_id: str | None) -> Attachmen
 def initialize_connection(req: Request, volume: Volume) -> dict[str, Any]:
     """os-initialize_connection: the volume is exported to a host, and the answer says how it is reached."""
     asked: Connect = req.body
-    if not isinstance(asked.connector, dict):
-        raise BadRequest("connector is refused: an object with the facts of the host that connects is allowed.")
     connection = connections.connect(req, volume, asked.connector).connection
     multipath = enforces_multipath(asked.connector)
     return {"connection_info": {**(connection or {}), "enforce_multipath": multipath}}
@@ -183,7 +181,7 @@ def terminate_connection(req: Request, volume: Volume) -> None:
     """os-terminate_connection: the export to a host ends; without a connector all of the volume's do."""
     asked: Disconnect = req.body
     refuse_if_used(req, volume.id, None)
-    connections.disconnect(req, volume, _facts(asked.connector))
+    connections.disconnect(req, volume, asked.connector)
     unreserve(req, volume)
 
 
@@ -192,11 +190,5 @@ def force_detach(req: Request, volume: Volume) -> None:
     asked: ForceDetach = req.body
     attachment = _meant(req, volume, asked.attachment_id)
     host = attachment and attachment.attached_host
-    connections.disconnect(req, volume, _facts(asked.connector) or ({"host": host} if host else None))
+    connections.disconnect(req, volume, asked.connector or ({"host": host} if host else None))
     _end(req, volume, attachment)
-
-
-def _facts(connector: dict[str, Any] | str | None) -> dict[str, Any] | None:
-    if isinstance(connector, str):
-        raise BadRequest("connector is refused: an object with the facts of a host, or null, is allowed.")
-    return connector

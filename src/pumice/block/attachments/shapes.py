@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pumice.kernel.api.fields import Named, Since
 from pumice.kernel.api.shapes import Shape
-from pumice.kernel.api.values import AttachMode, Text, Uuid, Value, Word
+from pumice.kernel.api.values import AttachMode, Text, Uuid, Value, Word, shown
 from pumice.kernel.api.views import Of, View
 
 if TYPE_CHECKING:
@@ -15,23 +15,35 @@ if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
 
 
+FACTS = ("host", "initiator", "ip", "mountpoint")
+"""The facts of a connector that are looked at here; the others are the driver's."""
+
+
 def _connector(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict) or not value:
-        raise ValueError("an object with the facts of the host that connects is allowed, and it may not be empty")
-    if not isinstance(value.get("host"), str) or not value["host"] or len(value["host"]) > 255:
-        raise ValueError("the key `host` is missing: text of 1 to 255 characters is allowed")
+    if not isinstance(value, dict):
+        raise ValueError(f"{shown(value)} is refused: an object with the facts of the host that connects is allowed")
+    for name in FACTS:
+        fact = value.get(name)
+        if fact is not None and not (isinstance(fact, str) and 0 < len(fact) <= 255):
+            raise ValueError(f"{shown(fact)} is refused as `{name}`: text of 1 to 255 characters is allowed")
     return value
 
 
-GivenConnector = Annotated[
-    dict[str, Any], Value(_connector, {"type": "object", "minProperties": 1, "required": ["host"]})
-]
+def _connector_of_host(value: Any) -> dict[str, Any]:
+    connector = _connector(value)
+    if connector.get("host") is None:
+        raise ValueError("the key `host` is missing: the name of the host that connects is needed")
+    return connector
+
+
+GivenConnector = Annotated[dict[str, Any], Value(_connector, {"type": "object"})]
+ConnectorOfHost = Annotated[dict[str, Any], Value(_connector_of_host, {"type": "object", "required": ["host"]})]
 
 
 class NewAttachment(Shape, strict=True):
     volume_uuid: Uuid
     instance_uuid: Uuid | None = None
-    connector: dict[str, Any] | None = None
+    connector: GivenConnector | None = None
     mode: Annotated[AttachMode | None, Since("3.54")] = None
 
 
@@ -40,7 +52,7 @@ class CreateAttachment(Shape, strict=True):
 
 
 class AttachmentChange(Shape, strict=True):
-    connector: GivenConnector
+    connector: ConnectorOfHost
 
 
 class UpdateAttachment(Shape, strict=True):
@@ -88,13 +100,13 @@ class Detach(Shape, strict=True):
 
 
 class Connect(Shape, strict=True):
-    connector: dict[str, Any] | str
+    connector: GivenConnector
 
 
 class Disconnect(Shape, strict=True):
-    connector: dict[str, Any] | str | None
+    connector: GivenConnector | None
 
 
 class ForceDetach(Shape, strict=True):
     attachment_id: Text | None = None
-    connector: dict[str, Any] | str | None = None
+    connector: GivenConnector | None = None
