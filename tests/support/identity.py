@@ -31,7 +31,7 @@ _MEMBER = _READER | {"member"}
 _ADMIN = _MEMBER | {"manager", "admin"}
 
 
-def _person(project_id: str, number: int, roles: frozenset[str], **more: object) -> RequestContext:
+def _person(project_id: str | None, number: int, roles: frozenset[str], **more: object) -> RequestContext:
     context = RequestContext(
         user_id=f"{number:032x}",
         project_id=project_id,
@@ -56,6 +56,9 @@ PEOPLE = {
     # Nova on behalf of a member: the user's token, and the service's beside it.
     "member_a_via_service": _person(PROJECT_A, 4, _MEMBER, service_roles=frozenset({"service"})),
     "no_roles_a": _person(PROJECT_A, 10, frozenset()),
+    # Tokens without a project: of the whole system, and of a user who asked for no scope.
+    "system_admin": _person(None, 11, _ADMIN, system_scope="all"),
+    "unscoped": _person(None, 12, frozenset()),
 }
 
 

@@ -39,7 +39,7 @@ def every_route_at_every_boundary(
     for route in table:
         for version in boundaries(table, dialect):
             answer = call(
-                route.method, fill(route.path), version=str(version), body=_body(route, version, bodies), **asking
+                route.method, fill(route.path), version=str(version), body=body_of(route, version, bodies), **asking
             )
             exists = any(_exists(one, version) for one in table if _same_request(route, one))
             if answer.status_code >= 500 or _is_missing(route, answer) is exists:
@@ -47,17 +47,31 @@ def every_route_at_every_boundary(
     return wrong
 
 
-def every_optional_key_as_null(call: Call, table: Sequence[Route], version: Version, **asking: Any) -> list[str]:
-    """A body with a null, or with a value of the wrong kind, in any place is taken or refused with a 4xx."""
+def every_optional_key_as_null(
+    call: Call,
+    table: Sequence[Route],
+    version: Version,
+    ids: Callable[[], Mapping[str, str]] = dict,
+    *,
+    bodies: Bodies = NONE,
+    **asking: Any,
+) -> list[str]:
+    """A body with a null, or with a value of the wrong kind, in any place is taken or refused with a 4xx.
+
+    :param ids: makes what the paths name: first part of a path -> id of an object there; asked for again after each
+        body that was taken, as the object may be gone or changed by then
+    """
     wrong = []
     for route in table:
         if route.body is None or not version.within(route.since, route.until):
             continue
-        for body in damaged(minimal(route.body, version)):
-            sent = {route.action: body} if route.action else body
-            answer = call(route.method, fill(route.path), version=str(version), body=sent, **asking)
+        path = fill(route.path, ids().get(route.path.split("/")[1], NOBODYS_ID))
+        for sent in damaged(body_of(route, version, bodies)):
+            answer = call(route.method, path, version=str(version), body=sent, **asking)
             if answer.status_code >= 500:
                 wrong.append(f"{_line(route, version, answer)} for {sent}")
+            if answer.status_code < 300:
+                path = fill(route.path, ids().get(route.path.split("/")[1], NOBODYS_ID))
     return wrong
 
 
@@ -81,7 +95,7 @@ def every_route_as_a_stranger(
             continue
         own = ids.get(route.path.split("/")[1], NOBODYS_ID)
         answer = call(
-            route.method, fill(route.path, own), version=str(version), body=_body(route, version, bodies), **asking
+            route.method, fill(route.path, own), version=str(version), body=body_of(route, version, bodies), **asking
         )
         names_object = bool(_VARIABLE.search(route.path)) and own != NOBODYS_ID
         refused = answer.status_code in ({404, 403} if names_object else range(500))
@@ -109,6 +123,13 @@ def minimal(body: Any, version: Version) -> Any:
     """A body that a shape takes at a version, with every key that it knows there."""
     (schema,), components = schemas_of([shapes.at(body, version)])
     return _example(schema, components)
+
+
+def body_of(route: Route, version: Version, bodies: Bodies = NONE) -> Any:
+    """What to send to a route, that its shape takes."""
+    name = f"{route.method} {route.path} {route.action}".rstrip()
+    inner = None if route.body is None else bodies[name] if name in bodies else minimal(route.body, version)
+    return {route.action: inner} if route.action else inner
 
 
 def damaged(value: Any) -> Iterator[Any]:
@@ -140,12 +161,6 @@ def _with(value: Any, path: tuple[Any, ...], other: Any) -> Any:
     else:
         place[path[-1]] = other
     return changed
-
-
-def _body(route: Route, version: Version, bodies: Bodies) -> Any:
-    name = f"{route.method} {route.path} {route.action}".rstrip()
-    inner = None if route.body is None else bodies[name] if name in bodies else minimal(route.body, version)
-    return {route.action: inner} if route.action else inner
 
 
 def _example(schema: Mapping[str, Any], components: Mapping[str, Any]) -> Any:  # noqa: PLR0911  # one for each kind
