@@ -66,7 +66,7 @@ class Pumice:
         options = [f"--{name}={value}" for name, value in ports.items()]
         self._process = subprocess.Popen(
             [BIN / "pumice", "up", f"--data-dir={self.data}", "--storage-size=6", "--no-user-clouds", *options],
-            env=self._environment(),
+            env=self.environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -101,12 +101,18 @@ class Pumice:
 
     # Clients
 
+    def environment(self) -> dict[str, str]:
+        """Of a person's shell, in which clients find the clouds."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+        own = {"HOME": str(self._directory), "COLUMNS": "200", "OS_CLIENT_CONFIG_FILE": str(self.data / "clouds.yaml")}
+        return kept | own
+
     def run(self, *command: str, cloud: str = "pumice", status: int = 0) -> str:
         """What a command says that finds its cloud as a person's shell would."""
         program, *words = command
         done = subprocess.run(
             [BIN / program, *words],
-            env=self._environment() | {"OS_CLIENT_CONFIG_FILE": str(self.data / "clouds.yaml"), "OS_CLOUD": cloud},
+            env=self.environment() | {"OS_CLOUD": cloud},
             capture_output=True,
             text=True,
             timeout=60,
@@ -152,10 +158,6 @@ class Pumice:
             return requests.get(f"{self.url}/healthcheck", timeout=5).ok
         except requests.ConnectionError:
             return False
-
-    def _environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
-        return kept | {"HOME": str(self._directory), "COLUMNS": "200"}
 
     def _clear(self) -> None:
         """End what a failed test left."""
