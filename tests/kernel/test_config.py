@@ -46,14 +46,12 @@ def test_two_configurations_live_side_by_side_and_the_global_one_is_left_alone()
     ("option", "value"),
     [
         ("osapi_max_limit", 1000), ("public_endpoint", None), ("default_volume_type", "__DEFAULT__"),
-        ("default_group_type", None), ("storage_availability_zone", "nova"), ("default_availability_zone", None),
-        ("allow_availability_zone_fallback", False), ("cloned_volume_same_az", True), ("snapshot_same_host", True),
-        ("az_cache_duration", 3600), ("service_down_time", 60), ("report_interval", 10),
-        ("no_snapshot_gb_quota", False), ("use_default_quota_class", True), ("reservation_expire", 86400),
+        ("storage_availability_zone", "nova"), ("default_availability_zone", None),
+        ("allow_availability_zone_fallback", False), ("cloned_volume_same_az", True),
+        ("service_down_time", 60), ("report_interval", 10),
+        ("no_snapshot_gb_quota", False), ("use_default_quota_class", True),
         ("per_volume_size_limit", -1), ("quota_volumes", 10), ("quota_gigabytes", 1000), ("quota_snapshots", 10),
         ("quota_backups", 10), ("quota_backup_gigabytes", 1000), ("quota_groups", 10),
-        ("enable_force_upload", False), ("allow_compression_on_image_upload", False), ("compression_format", "gzip"),
-        ("volume_transfer_salt_length", 8), ("volume_transfer_key_length", 16), ("backup_use_same_host", False),
         ("message_ttl", 2592000), ("message_reap_interval", 86400), ("scheduler_max_attempts", 3),
         ("capacity_weight_multiplier", 1.0), ("auth_strategy", "keystone"), ("project_id_regex", r"[0-9a-f\-]+"),
         ("osapi_volume_listen_port", 8776),
@@ -67,7 +65,6 @@ def test_documented_defaults_of_sections() -> None:
     conf = load("block")
     assert conf.keystone_authtoken.service_token_roles == ["service"]
     assert conf.keystone_authtoken.auth_type == "password"
-    assert conf.service_user.send_service_user_token is False
     assert conf.oslo_middleware.max_request_body_size == 114688
 
 

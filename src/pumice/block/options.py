@@ -15,7 +15,6 @@ def _quota(name: str, default: int, what: str) -> cfg.Opt:
 API = [
     cfg.HostAddressOpt("osapi_volume_listen", default="127.0.0.1", help="Address that the API listens on."),
     cfg.PortOpt("osapi_volume_listen_port", default=8776, help="Port that the API listens on."),
-    cfg.IntOpt("osapi_volume_workers", min=1, help="API processes. Without it, one for each processor."),
 ]
 
 VOLUMES = [
@@ -25,7 +24,6 @@ VOLUMES = [
         help="Sections that describe the backends of this machine's volume worker.",
     ),
     cfg.StrOpt("default_volume_type", default="__DEFAULT__", help="Type of volumes that are created without one."),
-    cfg.StrOpt("default_group_type", help="Type of groups that are created without one."),
     cfg.StrOpt("storage_availability_zone", default="nova", help="Availability zone of this machine's services."),
     cfg.StrOpt(
         "default_availability_zone",
@@ -37,10 +35,6 @@ VOLUMES = [
         help="Whether a volume for an unknown zone is created in the default zone instead of being refused.",
     ),
     cfg.BoolOpt("cloned_volume_same_az", default=True, help="Whether a copy of a volume stays in the volume's zone."),
-    cfg.BoolOpt(
-        "snapshot_same_host", default=True, help="Whether a volume from a snapshot is made on the snapshot's backend."
-    ),
-    cfg.IntOpt("az_cache_duration", default=3600, min=0, help="Seconds that the list of zones may be kept."),
     cfg.IntOpt(
         "extend_completion_timeout",
         default=3600,
@@ -48,14 +42,6 @@ VOLUMES = [
         help="Seconds that an extend of an attached volume waits for compute, where compute does the work (3.71).",
     ),
     cfg.BoolOpt("no_snapshot_gb_quota", default=False, help="Whether snapshots do not count in gigabytes quotas."),
-    cfg.BoolOpt("enable_force_upload", default=False, help="Whether a volume in use may be uploaded as an image."),
-    cfg.BoolOpt("allow_compression_on_image_upload", default=False, help="Whether images of volumes are compressed."),
-    cfg.StrOpt("compression_format", default="gzip", choices=["gzip"], help="How images of volumes are compressed."),
-    cfg.IntOpt("volume_transfer_salt_length", default=8, min=8, max=255, help="Characters of a transfer's salt."),
-    cfg.IntOpt("volume_transfer_key_length", default=16, min=16, max=255, help="Characters of a transfer's key."),
-    cfg.BoolOpt(
-        "backup_use_same_host", default=False, help="Whether backups run on the machine that holds the volume."
-    ),
 ]
 
 QUOTAS = [
@@ -66,13 +52,6 @@ QUOTAS = [
     _quota("quota_backup_gigabytes", 1000, "GiB in backups"),
     _quota("quota_groups", 10, "Groups"),
     _quota("per_volume_size_limit", -1, "GiB in one volume"),
-    cfg.IntOpt(
-        "reservation_expire",
-        default=86400,
-        deprecated_for_removal=True,
-        deprecated_reason="Quotas are charged in the transaction that makes the change; nothing is reserved.",
-        help="Has no effect.",
-    ),
 ]
 
 SCHEDULER = [

@@ -128,14 +128,6 @@ COORDINATION = [
     ),
 ]
 
-SERVICE_USER = [
-    cfg.BoolOpt(
-        "send_service_user_token",
-        default=False,
-        help="Whether a service token goes with the user's token in calls to other services.",
-    ),
-]
-
 
 def identity_options() -> list[cfg.Opt]:
     """Options of a section with credentials for Keystone. What its `auth_type` needs is added when it is read."""
@@ -147,7 +139,6 @@ GROUPS: Mapping[str, Sequence[cfg.Opt]] = {
     "operations": OPERATIONS,
     "oslo_middleware": MIDDLEWARE,
     "coordination": COORDINATION,
-    "service_user": [*SERVICE_USER, *identity_options()],
 }
 
 # Libraries whose own options apply, by the module and function that list them.

@@ -71,7 +71,14 @@ class Service:
         self.metrics.watch_drops(lambda: self.bus.dropped)
         self.metrics.watch_queues(self._queue_depths)
         self.notifier = Notifier(self.db, conf, f"{name}.{conf.host}")
-        self.journal = Journal(self.db, self.bus, self.notifier, kinds, message_ttl=conf.message_ttl)
+        self.journal = Journal(
+            self.db,
+            self.bus,
+            self.notifier,
+            kinds,
+            message_ttl=conf.message_ttl,
+            seconds=conf.operations.deadline,
+        )
         self.waiter = Waiter(self.journal)
         self.quotas = quotas
         self.resource_filters = self._resource_filters()

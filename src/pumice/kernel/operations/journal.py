@@ -40,16 +40,25 @@ class LeaseLost(Exception):
 class Journal:
     """:param kinds: every kind of the service; workers claim only these
     :param message_ttl: seconds that a message about a failure lives
+    :param seconds: from an operation's acceptance to its deadline
     """
 
     def __init__(
-        self, db: Database, bus: Bus, notifier: Notifier, kinds: Iterable[Kind], *, message_ttl: int = messages.TTL
+        self,
+        db: Database,
+        bus: Bus,
+        notifier: Notifier,
+        kinds: Iterable[Kind],
+        *,
+        message_ttl: int = messages.TTL,
+        seconds: float = 24 * 3600.0,
     ) -> None:
         self.db = db
         self.bus = bus
         self.notifier = notifier
         self.kinds: Mapping[str, Kind] = {kind.name: kind for kind in kinds}
         self._message_ttl = message_ttl
+        self._seconds = seconds
 
     # Submitting
 
@@ -89,7 +98,7 @@ class Journal:
             user_id=context.user_id,
             request_id=context.request_id,
             args=dict(args or {}),
-            deadline=kind.deadline(now),
+            deadline=now + datetime.timedelta(seconds=kind.seconds or self._seconds),
             shown=shown,
             state=State.QUEUED,
             created_at=now,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -115,7 +114,7 @@ class Kind:
     :param action: for the user's message about a failure
     :param subject: type and id of the resource that such a message is about
     :param event: notifications are `<event>.start` and `<event>.end`, with the payload of `describe`
-    :param seconds: from acceptance to the moment when it counts as failed
+    :param seconds: from acceptance to the moment when it counts as failed; None: what the journal has for all
     :param takeovers: how often a dead worker's run is taken over before the operation counts as failed
     """
 
@@ -131,8 +130,5 @@ class Kind:
     event: str = ""
     describe: Callable[[Session, Any], dict[str, Any]] | None = None
     lane: Lane = Lane.WORK
-    seconds: float = 24 * 3600.0
+    seconds: float | None = None
     takeovers: int = 5
-
-    def deadline(self, now: datetime.datetime) -> datetime.datetime:
-        return now + datetime.timedelta(seconds=self.seconds)
