@@ -111,6 +111,12 @@ OPERATIONS = [
         min=0.05,
         help="Seconds between two looks for operations whose doorbell was lost. It bounds what a lost message costs.",
     ),
+    cfg.IntOpt(
+        "deadline",
+        default=86400,
+        min=1,
+        help="Seconds after which an operation that has not ended fails, unless its kind has a deadline of its own.",
+    ),
     cfg.IntOpt("retention", default=604800, min=0, help="Seconds that ended operations stay readable."),
 ]
 
