@@ -225,6 +225,7 @@ class TestLists:
         assert ids(f"marker={second}") == [first]
         assert ids(who="admin") == []
         assert ids("all_tenants=1", who="admin") == [second, first]
+        assert ids("attached_host=compute1&all_tenants=1", who="admin") == [second]
         assert ids("connection=x&all_tenants=1", who="admin") == []
         world.refused(400, "GET", "/attachments?attached_host=compute1")
         page = world.ok("GET", "/attachments?limit=1")

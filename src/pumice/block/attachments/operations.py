@@ -32,7 +32,7 @@ from pumice.kernel.operations.worker import Run
 
 LOG = logging.getLogger(__name__)
 
-RETRY = 30.0
+RETRY = 5.0
 """Seconds until an export that nobody waits for is tried to be removed again."""
 ANSWERED = 600.0
 """Seconds that a connect may take at most, should the API that waits for it be gone."""
