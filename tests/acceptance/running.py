@@ -202,10 +202,10 @@ class Member:
         self.ok("POST", f"/volumes/{volume}/action", {name: value})
         self.rests("volume", volume, then)
 
-    def attach(self, volume: str, initiator: str = INITIATOR) -> dict[str, Any]:
+    def attach(self, volume: str, initiator: str = INITIATOR, **values: Any) -> dict[str, Any]:
         """The connection_info of a new attachment that is complete."""
         connector = {"initiator": initiator, "ip": "127.0.0.1", "host": "here"}
-        body = {"attachment": {"volume_uuid": volume, "connector": connector}}
+        body = {"attachment": {"volume_uuid": volume, "connector": connector, **values}}
         made = self.ok("POST", "/attachments", body)["attachment"]
         self.ok("POST", f"/attachments/{made['id']}/action", {"os-complete": made["id"]})
         assert self.status("volume", volume) == "in-use"

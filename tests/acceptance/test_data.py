@@ -28,8 +28,9 @@ def write(info: Info, pattern: str, initiator: str = INITIATOR) -> None:
 
 
 def reads(info: Info, pattern: str, initiator: str = INITIATOR) -> bool:
-    """Whether a new session reads what `write` wrote."""
-    done = qemu_io({"data": info}, f"read -P {pattern} 1M 4M", f"read -P {pattern} 1020M 1M", initiator=initiator)
+    """Whether a new session, one that only reads, reads what `write` wrote."""
+    commands = (f"read -P {pattern} 1M 4M", f"read -P {pattern} 1020M 1M")
+    done = qemu_io({"data": info}, *commands, initiator=initiator, read_only=True)
     assert "read 4194304/4194304 bytes" in done.stdout, done.stdout + done.stderr
     return done.returncode == 0 and "verification failed" not in done.stdout
 
@@ -117,6 +118,49 @@ def test_after_its_attachment_nothing_of_it_is_exported(pumice: Pumice, member: 
     assert libiscsi("iscsi-inq", info)[0] != 0
 
 
+def test_two_servers_share_a_volume_and_a_reader_cannot_write(pumice: Pumice, member: Member) -> None:
+    admin = pumice.cinder("admin")
+    shared = admin.volume_types.create("shared")
+    shared.set_keys({"multiattach": "<is> True"})
+    volume = member.make(size=1, volume_type=shared.id)
+    neighbour = "iqn.2026-01.org.example:neighbour"
+    first, second = member.attach(volume), member.attach(volume, neighbour, mode="ro")
+    assert first["target_iqn"] != second["target_iqn"]
+    assert (first["access_mode"], second["access_mode"]) == ("rw", "ro")
+
+    write(first, FIRST)
+    assert reads(second, FIRST, initiator=neighbour)
+    refused = qemu_io({"data": second}, "write -P 0x44 1M 64k", initiator=neighbour)
+    assert "write protected" in refused.stderr
+    assert reads(first, FIRST)
+
+    member.detach(first)
+    assert member.status("volume", volume) == "in-use"
+    assert libiscsi("iscsi-inq", first)[0] != 0
+    assert reads(second, FIRST, initiator=neighbour)
+    member.clear()
+    admin.volume_types.delete(shared)
+
+
+def test_the_older_actions_attach_as_well(pumice: Pumice, member: Member, volume: str) -> None:
+    volumes = pumice.cinder("demo", "3.0").volumes
+    connector = {"initiator": INITIATOR, "host": "here"}
+    volumes.reserve(volume)
+    answer = volumes.initialize_connection(volume, connector)
+    assert answer["driver_volume_type"] == "iscsi"
+    info = answer["data"]
+    volumes.attach(volume, str(uuid.uuid4()), "/dev/vdb")
+    assert member.status("volume", volume) == "in-use"
+    write(info, FIRST)
+    assert reads(info, FIRST)
+
+    volumes.begin_detaching(volume)
+    volumes.terminate_connection(volume, connector)
+    assert pumice.targets() == ""
+    volumes.detach(volume)
+    assert member.status("volume", volume) == "available"
+
+
 def test_what_a_server_uses_is_not_taken_from_it_by_a_user(pumice: Pumice, member: Member, volume: str) -> None:
     body = {"volume_uuid": volume, "instance_uuid": str(uuid.uuid4())}
     connector = {"initiator": INITIATOR, "host": "here"}
@@ -154,7 +198,7 @@ def test_all_is_kept_when_everything_is_killed(pumice: Pumice, member: Member, v
     # Pumice alone: tgtd goes on serving, and the next start takes it over with its sessions.
     tgtd = pumice.tgtd_pid()
     assert tgtd
-    with writing({"data": info}, mebibytes=200) as session:
+    with writing({"data": info}, mebibytes=100) as session:
         pumice.end(signal.SIGKILL)
         assert pumice.tgtd_pid() == tgtd
         assert last_reads(info, SECOND)
