@@ -11,6 +11,7 @@ from pumice.block.attachments import operations
 from pumice.block.attachments.connecting import await_end
 from pumice.block.attachments.model import Connection
 from pumice.block.backends import queue_of
+from pumice.block.volumes import rules
 from pumice.block.volumes.model import Volume
 from pumice.kernel import moves
 from pumice.kernel.db.base import new_id
@@ -40,7 +41,7 @@ def connect(req: Request, volume: Volume, connector: dict[str, Any]) -> Connecti
     operation_id, connection_id = new_id(), new_id()
 
     def work(tx: Session) -> str:
-        row = moves.touch(tx, Volume, volume.id, guards=[CONNECTABLE])
+        row = moves.touch(tx, Volume, volume.id, guards=[CONNECTABLE, rules.PLACED])
         connection = _standing(tx, row.id, connector)
         if connection is None:
             connection = Connection(

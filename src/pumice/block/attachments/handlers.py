@@ -13,6 +13,7 @@ from pumice.block.attachments.detaching import detach
 from pumice.block.attachments.model import Attachment
 from pumice.block.attachments.shapes import AttachmentDetail, AttachmentSummary, NewAttachment
 from pumice.block.attachments.usage import refuse_if_used
+from pumice.block.volumes import rules
 from pumice.block.volumes.model import Volume
 from pumice.kernel import moves
 from pumice.kernel.db.base import new_id, utcnow
@@ -72,7 +73,7 @@ def create(req: Request) -> dict[str, Any]:
 
     def work(tx: Session) -> Attachment:
         req.scope.get(tx, Volume, asked.volume_uuid)
-        volume = moves.touch(tx, Volume, asked.volume_uuid, guards=[_attachable(asked.instance_uuid)])
+        volume = moves.touch(tx, Volume, asked.volume_uuid, guards=[_attachable(asked.instance_uuid), rules.PLACED])
         if volume.status == "in-use" and volume.multiattach and volume.bootable:
             owner = {"project_id": volume.project_id, "user_id": volume.user_id}
             req.authorize("volume:multiattach_bootable_volume", owner)

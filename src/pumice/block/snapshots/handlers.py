@@ -138,7 +138,7 @@ def _conditions(*, force: bool) -> list[Guard]:
             f"A snapshot is taken of a volume in status {' or '.join(allowed)}"
             + ("." if force else "; of one in use with force=true."),
         ),
-        Guard(Volume.host.is_not(None), "The volume is on no backend yet."),
+        rules.PLACED,
         rules.NO_MIGRATION,
         rules.NOT_FROZEN,
     ]

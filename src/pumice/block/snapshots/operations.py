@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from pumice.block.backends import driver_of, refused, snapshot_ref, volume_of
-from pumice.block.drivers.base import BackendError, SnapshotRef, Snapshots
+from pumice.block.drivers.base import BackendError, SnapshotRef, Snapshots, VolumeRef
 from pumice.block.quotas.resources import snapshot_charge
 from pumice.block.snapshots import moves
 from pumice.block.snapshots.model import Snapshot
@@ -30,13 +30,12 @@ def _create(run: Run) -> Outcome:
 
 
 def _abandon(run: Run) -> None:
-    """A create that was taken away (by a forced delete) leaves nothing if the snapshot is gone by now."""
+    """A create that was taken away by a deletion leaves nothing, whether or not that has ended by now."""
     with run.db.read() as tx:
-        gone = everything().find(tx, Snapshot, run.operation.resource_id) is None
-    if gone:
-        volume = volume_of(run, run.args["volume_id"])
-        driver = run.environment.driver
-        driver.delete_snapshot(snapshot_ref(Snapshot(id=run.operation.resource_id, size=volume.size), volume))
+        snapshot = everything().find(tx, Snapshot, run.operation.resource_id)
+    if snapshot is None or snapshot.status == moves.DELETE.via:
+        volume = VolumeRef(id=run.args["volume_id"], size=0, pool="")
+        run.environment.driver.delete_snapshot(SnapshotRef(id=run.operation.resource_id, volume=volume, size=0))
 
 
 def _delete(run: Run) -> Outcome:

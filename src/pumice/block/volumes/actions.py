@@ -82,6 +82,7 @@ def extend(req: Request, volume: Volume) -> None:
             resource_id=row.id,
             guards=[
                 rules.NO_MIGRATION,
+                rules.PLACED,
                 Guard(Volume.size == row.size, "The volume is being extended by another request."),
             ],
             args={

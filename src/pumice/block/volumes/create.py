@@ -147,7 +147,7 @@ def _hold(tx: Session, source: Source | None) -> list[str]:
             f"Volume {source.held} has status {source.origin.status}: "
             "a copy is made of a volume that is available or in-use.",
         )
-        moves.touch(tx, Volume, source.held, guards=[usable])
+        moves.touch(tx, Volume, source.held, guards=[usable, rules.PLACED])
     return [source.held]
 
 

@@ -129,12 +129,11 @@ def _leave_nothing(driver: Driver, volume: Volume) -> None:
 
 
 def _abandon(run: Run) -> None:
-    """A create that was taken away (by a forced delete) leaves nothing if the volume is gone by now."""
+    """A create that was taken away by a deletion leaves nothing, whether or not that has ended by now."""
     with run.db.read() as tx:
-        gone = everything().find(tx, Volume, run.operation.resource_id) is None
-    if gone and isinstance(run.environment, Backend):
-        ref = VolumeRef(id=run.operation.resource_id, size=run.args["size"], pool="")
-        run.environment.driver.delete_volume(ref)
+        volume = everything().find(tx, Volume, run.operation.resource_id)
+    if isinstance(run.environment, Backend) and (volume is None or volume.status == moves.DELETE.via):
+        run.environment.driver.delete_volume(VolumeRef(id=run.operation.resource_id, size=0, pool=""))
 
 
 # Deleting
@@ -290,6 +289,6 @@ EXTEND_ATTACHED = _kind(
     action=Action.EXTEND,
     event="volume.resize",
 )
-REVERT = _kind("revert", moves.REVERT, steps={"run": _revert}, undo=_snapshot_rests, event="volume.revert")
+REVERT = _kind("revert", moves.REVERT, steps={"run": alone(_revert)}, undo=_snapshot_rests, event="volume.revert")
 
 KINDS = (CREATE, DELETE, FORCE_DELETE, EXTEND, EXTEND_ATTACHED, REVERT)

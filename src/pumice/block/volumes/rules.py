@@ -33,6 +33,7 @@ NO_MIGRATION = Guard(
     ),
     "The volume is being migrated.",
 )
+PLACED = Guard(Volume.host.is_not(None), "The volume is on no backend: it was never made.")
 NO_ATTACHMENTS = Guard(
     ~exists().where(Attachment.volume_id == Volume.id, Attachment.status != "detached"),
     "The volume is attached: detach it first.",

@@ -163,15 +163,23 @@ class Journal:
         timer.start()
 
     def supersede(self, tx: Session, model: type[R], id: str) -> None:
-        """Take a row away from the operation that owns it: the operation is cancelled and its charges undone."""
+        """Take a row away from the operation that owns it: the operation is cancelled and its charges undone.
+
+        Where the row only went along with the operation's own one (a snapshot with its volume), that one rests
+        where a failure leaves it.
+        """
         owner = tx.scalar(select(model.operation_id).where(model.id == id))
         if owner is None:
             return
         statement = update(Operation).where(Operation.id == owner, Operation.state.in_(LIVE))
         if changed(tx, statement.values(state=State.CANCELLED, finished_at=utcnow(), error="superseded")):
             operation = tx.get_one(Operation, owner, populate_existing=True)
-            self.kinds[operation.kind].undo(tx, operation)
+            kind = self.kinds[operation.kind]
             self._forget(tx, operation)
+            if operation.resource_id == id:
+                kind.undo(tx, operation)
+            else:
+                self._failed(tx, operation, kind, Failure("superseded"))
 
     def signal(self, tx: Session, id: str, signal: str, payload: Mapping[str, Any]) -> bool:
         """Wake an operation that waits for `signal`; False when none does."""
