@@ -1,5 +1,6 @@
 # make up            install what is missing and run Pumice in the foreground
 # make test          install what is missing and run all checks and tests
+# make crash         kill -9 in twenty rounds instead of the test's two
 # make conformance   run Tempest against the Pumice that `make up` runs
 # make lock          write requirements.lock anew from pyproject.toml
 
@@ -8,13 +9,16 @@ BIN := .venv/bin
 # Tests mount file systems and make network namespaces: a user runs them through sudo, which leaves no files here.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env PYTHONDONTWRITEBYTECODE=1 HYPOTHESIS_STORAGE_DIRECTORY=/tmp/pumice-hypothesis)
 
-.PHONY: up test check conformance lock install install-dev
+.PHONY: up test check crash conformance lock install install-dev
 
 up: install
 	@exec $(BIN)/pumice up $(ARGS)
 
 test: check
 	$(AS_ROOT) $(BIN)/pytest -p no:cacheprovider $(ARGS)
+
+crash: install-dev
+	$(AS_ROOT) $(BIN)/pytest -p no:cacheprovider tests/faults --crash-rounds 20 --timeout 3600 $(ARGS)
 
 check: install-dev
 	$(BIN)/ruff check
