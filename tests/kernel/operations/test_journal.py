@@ -187,7 +187,7 @@ def test_who_was_taken_over_can_neither_finish_nor_fail(db: Database, journal: J
 def test_a_beat_keeps_others_from_taking_over(db: Database, journal: Journal) -> None:
     seen = journal.claim(paint(journal, add_thing(db)), ME, ["q"])
     assert seen is not None
-    assert journal.beat(ME) == {(seen.id, 1)}
+    assert journal.beat(ME, [seen.id]) == {(seen.id, 1)}
     assert journal.take_over(seen, OTHER) is None
 
 

@@ -142,7 +142,7 @@ def test_an_exception_fails_the_operation_and_the_worker_goes_on(db: Database, s
     failed = paint(journal, bad, "bad")
     paint(journal, good)
     until(lambda: status(db, bad) == "error" and status(db, good) == "painted")
-    assert operation_of(db, failed).error == "RuntimeError: no such colour"
+    assert operation_of(db, failed).error == "RuntimeError: the service's log tells more"
 
 
 def test_the_fast_lane_is_free_while_the_other_is_full(db: Database, shop: Shop) -> None:
@@ -186,11 +186,48 @@ def test_elsewhere_the_beat_must_have_stood_still(db: Database, shop: Shop) -> N
     beats = 0
     end = time.monotonic() + 1.5
     while time.monotonic() < end:
-        journal.beat(elsewhere.life.owner)
+        journal.beat(elsewhere.life.owner, [id])
         beats += 1
         time.sleep(0.05)
     assert status(db, thing) == "painting"
     until(lambda: status(db, thing) == "painted")
+
+
+def test_what_could_not_be_written_of_an_operation_is_written_once_the_database_is_back(
+    db: Database, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold = threading.Event()
+    journal = shop.journal(paint_kind(), Kind(name="thing.watch", resource_type="THING", steps={"run": _hold(hold)}))
+    # Another operation of the same worker keeps on beating meanwhile.
+    busy = new_id()
+    of_nothing: dict[str, Any] = {"queue": "q", "resource_id": "-", "project_id": "-"}
+    db.write(lambda tx: journal.submit(tx, journal.kinds["thing.watch"], CONTEXT, id=busy, **of_nothing))
+    thing = add_thing(db)
+    id = paint(journal, thing)
+    away: list[str] = []
+
+    def refuse(*_: Any) -> None:
+        away.append("database is away")
+        raise RuntimeError(away[-1])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal, "conclude", refuse)
+        patch.setattr(journal, "fail", refuse)
+        shop.worker(journal, lease=0.6, sweep=0.1)
+        until(lambda: len(away) == 2)
+    until(lambda: status(db, thing) == "painted")
+    assert operation_of(db, id).fences == 1
+    assert operation_of(db, busy).attempt == 1
+    hold.set()
+    until(lambda: ended(db, busy))
+
+
+def _hold(gate: threading.Event) -> Callable[[Run], Outcome]:
+    def step(_run: Run) -> Outcome:
+        assert gate.wait(20)
+        return Done()
+
+    return step
 
 
 def test_a_worker_that_hung_and_comes_back_cannot_finish(db: Database, shop: Shop) -> None:

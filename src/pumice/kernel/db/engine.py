@@ -37,7 +37,8 @@ class Database:
     def __init__(self, url: str, *, pool_size: int = 20, max_overflow: int = 40) -> None:
         self.url = make_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        options: dict[str, Any] = {"pool_size": pool_size, "max_overflow": max_overflow}
+        # Parameters hold secrets (passwords of exports), which errors would carry into logs and answers.
+        options: dict[str, Any] = {"pool_size": pool_size, "max_overflow": max_overflow, "hide_parameters": True}
         if self.is_sqlite:
             options["connect_args"] = {"check_same_thread": False, "timeout": 30}
         else:

@@ -243,11 +243,12 @@ class Journal:
 
         self.db.write(work)
 
-    def beat(self, owner: str) -> set[tuple[str, int]]:
-        """Renew all leases of `owner`; returns the (id, attempt) pairs that it still has."""
+    def beat(self, owner: str, ids: Collection[str]) -> set[tuple[str, int]]:
+        """Renew the leases of the operations that `owner` is at work on; returns the (id, attempt) pairs that it
+        still has."""
 
         def work(tx: Session) -> set[tuple[str, int]]:
-            mine = (Operation.owner == owner, Operation.state == State.RUNNING)
+            mine = (Operation.id.in_(list(ids)), Operation.owner == owner, Operation.state == State.RUNNING)
             tx.execute(update(Operation).where(*mine).values(beat=Operation.beat + 1))
             return {(row.id, row.attempt) for row in tx.execute(select(Operation.id, Operation.attempt).where(*mine))}
 

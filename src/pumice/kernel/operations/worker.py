@@ -163,7 +163,8 @@ class Worker:
                     if operation is not None:
                         self.run(operation)
                 except Exception:
-                    # The database is away, or we have a bug: the sweep will find the operation again.
+                    # The database is away, or we have a bug: the sweep finds the operation again, once its lease is
+                    # over if it was claimed.
                     LOG.exception("operation %s could not be run", hint)
 
     def run(self, operation: Operation) -> None:
@@ -212,7 +213,8 @@ class Worker:
         except Exception as error:
             run.check()
             LOG.exception("operation %s (%s) failed", operation.id, operation.kind)
-            self._fail(operation, Failure(f"{type(error).__name__}: {error}"))
+            # Its text is for the log alone: it may hold what no user is to read.
+            self._fail(operation, Failure(f"{type(error).__name__}: the service's log tells more"))
 
     def _fail(self, operation: Operation, failure: Failure) -> None:
         self.journal.fail(operation, failure)
@@ -244,7 +246,7 @@ class Worker:
                     LOG.exception("leases could not be renewed")
 
     def _renew(self, runs: Sequence[Run]) -> None:
-        held = self.journal.beat(self.life.owner)
+        held = self.journal.beat(self.life.owner, [run.operation.id for run in runs])
         for run in runs:
             if (run.operation.id, run.operation.attempt) not in held:
                 run.lost.set()
@@ -271,8 +273,10 @@ class Worker:
             queued = tx.execute(
                 select(Operation.id, Operation.lane).where(mine, rests, due).order_by(*order).limit(SWEEP_BATCH)
             ).all()
-            others = Operation.owner != self.life.owner
-            running = list(tx.scalars(select(Operation).where(mine, Operation.state == State.RUNNING, others)))
+            running = list(tx.scalars(select(Operation).where(mine, Operation.state == State.RUNNING)))
+        with self._lock:
+            # Ours among them are those whose end we could not write: they wait out their lease as a dead owner's.
+            running = [one for one in running if one.id not in self._runs]
         self._metrics.sweep(len(queued))
         for row in queued:
             self._lanes[Lane(row.lane)].put(row.id)
