@@ -100,6 +100,7 @@ class Remote:
         self._made: list[tuple[str, str]] = []
         self._people = {"admin": self._admin}
         self._service_token: str | None = None
+        self._types: list[str] = []
         self.names = {}
         try:
             self._make_people()
@@ -150,6 +151,8 @@ class Remote:
             sent.setdefault("Content-Type", "application/json")
         url = self._root + _path(path, name, {name: person.current_project_id})
         answer = requests.request(method, url, json=body, data=raw, headers=sent, timeout=60)
+        if (method, path, answer.status_code) == ("POST", "/types", 200):
+            self._types.append(answer.json()["volume_type"]["id"])
         return _answer(answer.status_code, answer.headers, answer.text)
 
     def dial(self, call: str, fault: dict[str, Any]) -> None:
@@ -159,5 +162,26 @@ class Remote:
         pass
 
     def close(self) -> None:
+        """Remove what scenarios have left: volumes, snapshots and types; then the people and their projects."""
+        if "project_a" in self.names:
+            for project in (self.names["project_a"], self.names["project_b"]):
+                self._remove_volumes(f"all_tenants=1&project_id={project}")
+            for type_id in self._types:
+                self._as_admin("DELETE", f"/types/{type_id}")
         for kind, id in reversed(self._made):
             getattr(self._admin.identity, f"delete_{kind}")(id)
+
+    def _remove_volumes(self, query: str) -> None:
+        rest: dict[str, Any] = {"status": "available"}
+        for one in self._as_admin("GET", f"/snapshots?{query}").body["snapshots"]:
+            self._as_admin("POST", f"/snapshots/{one['id']}/action", {"os-reset_status": rest})
+        rest |= {"attach_status": "detached", "migration_status": "none"}
+        for one in self._as_admin("GET", f"/volumes?{query}").body["volumes"]:
+            self._as_admin("POST", f"/volumes/{one['id']}/action", {"os-reset_status": rest})
+            self._as_admin("DELETE", f"/volumes/{one['id']}?cascade=true")
+        end = time.monotonic() + PATIENCE
+        while self._as_admin("GET", f"/volumes?{query}").body["volumes"] and time.monotonic() < end:
+            time.sleep(0.2)
+
+    def _as_admin(self, method: str, path: str, body: Any = None) -> Answer:
+        return self.send(method, path, who="admin", headers={"OpenStack-API-Version": "volume 3.0"}, body=body)
