@@ -101,7 +101,7 @@ class Remote:
         self._people = {"admin": self._admin}
         self._service_token: str | None = None
         self._types: list[str] = []
-        self.names = {}
+        self.names: dict[str, str] = {}
         try:
             self._make_people()
         except Exception:
