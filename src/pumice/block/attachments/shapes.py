@@ -59,8 +59,10 @@ class UpdateAttachment(Shape, strict=True):
     attachment: AttachmentChange
 
 
-def _connection_info(row: Attachment, _req: Request) -> dict[str, Any]:
-    if row.connection is None:
+def _connection_info(row: Attachment, req: Request) -> dict[str, Any]:
+    """What it takes to use the volume, its password included: only for those who might have connected it."""
+    owner = {"project_id": row.project_id, "user_id": row.user_id}
+    if row.connection is None or not req.allowed("volume:attachment_update", owner):
         return {}
     return {
         **row.connection["data"],
