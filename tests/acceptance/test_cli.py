@@ -73,7 +73,7 @@ def test_operations(pumice: Pumice, member: Member) -> None:
     watched = pumice.run("pumice", "operations", "watch", "--interval=0.1", *ids, cloud="pumice-demo", status=1)
     assert all(f"volume.create {id}" in watched for id in volumes)
     assert "succeeded" in watched
-    assert "no pool will do" in watched
+    assert "the messages about the resource say why" in watched
     shown = json.loads(pumice.run("pumice", "operations", "show", "--json", ids[0], cloud="pumice-demo"))
     assert (shown["kind"], shown["resource_id"], shown["state"]) == ("volume.create", volumes[0], "succeeded")
     assert shown["progress"] == 100

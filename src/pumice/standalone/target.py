@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -21,6 +22,8 @@ from .storage import find_tool
 
 FIRST_PORT = 3260
 SECONDS_BETWEEN_STARTS = 5.0
+THREADS_PER_LUN = "4"
+"""tgtd would start 16 for each, which a hundred volumes make 1,600."""
 _LONGEST_SOCKET_PATH = 100  # the kernel takes 107 bytes
 
 
@@ -100,6 +103,8 @@ class TargetDaemon:
         if self._child is not None:
             self._child.wait(5)
         self._process = self._child = None
+        if self.socket.parent != self._directory:
+            shutil.rmtree(self.socket.parent, ignore_errors=True)
 
     def _choose_port(self) -> None:
         if self._wanted or self._known:
@@ -114,7 +119,7 @@ class TargetDaemon:
         self._listening.unlink(missing_ok=True)
         with (self._directory / "tgtd.log").open("w") as log:
             self._child = subprocess.Popen(
-                [program, "-f", "-C", "0", "--iscsi", f"portal={self._host}:{self.port}"],
+                [program, "-f", "-C", "0", "-t", THREADS_PER_LUN, "--iscsi", f"portal={self._host}:{self.port}"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -6,10 +6,10 @@ Accepted requests answer with their operation's id in a header; here is how it g
 from __future__ import annotations
 
 import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pumice.kernel.api.routes import READER, Route, Rule
-from pumice.kernel.api.views import View
+from pumice.kernel.api.views import Of, View
 from pumice.kernel.db.filters import text
 from pumice.kernel.db.paging import Filter, Listing
 from pumice.kernel.errors import NotFound
@@ -35,6 +35,13 @@ OPERATIONS = Listing(
 )
 
 
+def _error(row: Operation, req: Request) -> str | None:
+    """What a backend or the scheduler said is for operators; users have messages."""
+    if row.error is None or req.context.is_admin:
+        return row.error
+    return "It failed: the messages about the resource say why."
+
+
 class OperationDetail(View):
     """What may be told of an operation; `progress` is in percent, null where nobody measures it."""
 
@@ -48,7 +55,7 @@ class OperationDetail(View):
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
     finished_at: datetime.datetime | None
-    error: str | None
+    error: Annotated[str | None, Of(_error)]
     request_id: str | None
     project_id: str
 
