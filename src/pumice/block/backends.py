@@ -12,22 +12,13 @@ from sqlalchemy.orm import Session
 
 from pumice.block.attachments.exports import wanted_exports
 from pumice.block.compute import Compute
-from pumice.block.drivers.base import (
-    BackendError,
-    Driver,
-    Export,
-    NoSpace,
-    ObjectMissing,
-    PoolStats,
-    SnapshotRef,
-    VolumeRef,
-    features,
-)
+from pumice.block.drivers.base import Driver, Export, SnapshotRef, VolumePoolStats, VolumeRef, features
 from pumice.block.snapshots.model import Snapshot
 from pumice.block.volumes.model import Volume
 from pumice.kernel.bus import Bus
 from pumice.kernel.db.engine import Database
 from pumice.kernel.db.scope import everything
+from pumice.kernel.drivers import BackendError, NoSpace, ObjectMissing
 from pumice.kernel.locks import Locks, LockTimeout
 from pumice.kernel.messages import Detail
 from pumice.kernel.moves import Superseded
@@ -43,6 +34,9 @@ SAMPLES_WANTED = "pools.wanted"
 """Topic on the bus: a scheduler would like to see newer samples than it has."""
 PATIENCE = 1.0
 """Seconds that an operation waits for the lock of its volume's exports before another one has its thread."""
+START_PATIENCE = 10.0
+STOP_PATIENCE = 10.0
+"""Seconds that the start and the stop of a service wait for what a backend is doing."""
 SAMPLES = 5
 """How often statistics are taken again because something was built meanwhile."""
 
@@ -71,6 +65,7 @@ class Backend:
         self._trouble: str | None = "it has not been started"
         self._stopping = False
         self._wake = threading.Event()
+        self._tended = threading.Event()
         self._thread: threading.Thread | None = None
         self._silence: Callable[[], None] = lambda: None
 
@@ -93,18 +88,24 @@ class Backend:
         return self._locks.hold(f"exports-{volume_id}", timeout=patience)
 
     def start(self, interval: float) -> None:
-        """Start the driver, make the exports again, report; then go on doing so every `interval` seconds."""
-        self.tend()
+        """Start the driver, report, make the exports again; then go on doing so every `interval` seconds.
+
+        All in a thread of its own, so that a slow backend keeps nobody else from starting; its first report is
+        waited for, for a while.
+        """
+        self._wake.set()
         self._thread = threading.Thread(target=self._loop, args=(interval,), name=f"backend-{self.name}", daemon=True)
         self._thread.start()
         self._silence = self._bus.subscribe(SAMPLES_WANTED, lambda _: self._wake.set())
+        if not self._tended.wait(START_PATIENCE):
+            LOG.warning("backend %s takes long to start", self.name)
 
     def stop(self) -> None:
         self._stopping = True
         self._wake.set()
         self._silence()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(STOP_PATIENCE)
         if self._trouble is None:
             self._driver.stop()
 
@@ -116,28 +117,34 @@ class Backend:
                 self.tend()
 
     def tend(self) -> None:
-        """One round: start what has not started, keep exports alive, report the pools."""
+        """One round: start what has not started, report the pools, keep exports alive."""
         try:
+            held: Collection[str] = frozenset()
             if self._trouble is not None:
                 self._driver.start()
                 self._trouble = None
                 LOG.info("backend %s is ready", self.name)
-                self.restore_exports(frozenset())
             else:
-                self.restore_exports(self._driver.inventory().exports)
+                held = self._driver.inventory().exports
             self.report()
+            self._tended.set()
+            self.restore_exports(held)
         except Exception as error:
             # A backend in trouble must not end its worker: it is tried again, and shown as down meanwhile.
             if self._trouble != str(error):
                 LOG.exception("backend %s is in trouble", self.name)
             if self._trouble is not None:
                 self._trouble = str(error)
+        finally:
+            self._tended.set()
 
     def restore_exports(self, held: Collection[str]) -> None:
         """Make again what the rows say is exported and the server has not; it has those in `held`."""
         with self._db.read() as tx:
             exports = [export for export in wanted_exports(tx, self.name) if export.id not in held]
         for export in exports:
+            if self._stopping:
+                return
             try:
                 with self.exclusive(export.volume.id, 0.0):
                     self._restore(export)
@@ -167,7 +174,7 @@ class Backend:
     def _store(self, samples: Sequence[pool.PoolSample], settled: dict[str, int]) -> Callable[[Session], list[str]]:
         return lambda tx: pool.report(tx, self.name, samples, settled)
 
-    def _sample(self, stats: PoolStats) -> pool.PoolSample:
+    def _sample(self, stats: VolumePoolStats) -> pool.PoolSample:
         capabilities: dict[str, Any] = {
             "volume_backend_name": self.backend_name,
             "vendor_name": self._driver.vendor,
