@@ -12,7 +12,7 @@ from falcon.testing import Result
 from sqlalchemy import select
 
 from pumice.block.attachments import operations
-from pumice.block.backends import Backend, queue_of
+from pumice.block.backends import VolumeBackend, queue_of
 from pumice.kernel.operations.model import LIVE, Lane, Operation, State
 from pumice.kernel.operations.worker import Run, Worker
 from tests.block.attachments.world import CONNECTOR, OTHER_CONNECTOR, OTHER_SERVER, SERVER, World, at_once
@@ -130,7 +130,7 @@ class TestDeath:
         worker.start()
         world.service._workers.append(worker)
 
-    def worker(self, world: World, queue: str, backend: Backend) -> Worker:
+    def worker(self, world: World, queue: str, backend: VolumeBackend) -> Worker:
         service = world.service
         return Worker(
             service.journal,

@@ -14,17 +14,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from pumice.block.drivers.base import (
-    BackendError,
-    Connector,
-    Driver,
-    Export,
-    NoSpace,
-    ObjectMissing,
-    VolumeRef,
-    features,
-)
+from pumice.block.drivers.base import Connector, Driver, Export, VolumeRef, features
 from pumice.block.drivers.simulated import Dial, SimulatedDriver
+from pumice.kernel.drivers import BackendError, NoSpace, ObjectMissing
 from tests.block.drivers.conftest import section, snapshot, volume
 
 MakeSimulated = Callable[..., SimulatedDriver]

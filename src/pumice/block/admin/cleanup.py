@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 from pumice.block.admin import binaries
 from pumice.block.admin.shapes import CleanedService, Cleanup, up
 from pumice.block.backends import queue_of
-from pumice.block.volumes.operations import SCHEDULER
 from pumice.kernel import services
 from pumice.kernel.db.scope import everything
 from pumice.kernel.operations.model import Operation, State
 from pumice.kernel.services import WorkerService
+from pumice.kernel.serving import SCHEDULER
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-from sqlalchemy.orm import Session
 
 from pumice.block.admin import binaries
 from pumice.block.types.lookup import find_type
-from pumice.kernel import services
-from pumice.kernel.db.base import utcnow
 from pumice.kernel.errors import BadRequest, NotFound
 from pumice.kernel.scheduling.filters import CapabilitiesFilter
 from pumice.kernel.scheduling.plugins import Lookups
-from pumice.kernel.scheduling.pool import BackendState, PoolState
+from pumice.kernel.scheduling.pool import PoolState
 from pumice.kernel.scheduling.request import PlacementRequest
-from pumice.kernel.scheduling.view import PoolView
+from pumice.kernel.scheduling.view import PoolView, backend_states
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
@@ -24,25 +20,6 @@ if TYPE_CHECKING:
 FILTERS_FROM, CONFIGURED_FROM, TYPE_FROM = "3.28", "3.31", "3.35"
 CONFIGURED = ("name", "volume_type")
 NAMESPACE = "OS::Storage::Capabilities::"
-
-
-def backend_states(tx: Session, service_down_time: int) -> Iterable[BackendState]:
-    """What the services table says of the backends; that of a cluster is up while one of its workers is."""
-    now = utcnow()
-    states: dict[str, BackendState] = {}
-    for row in services.find(tx, binary=binaries.VOLUME):
-        name = row.cluster or row.host
-        up = services.is_up(row, now, service_down_time) and row.backend_state == "up"
-        before = states.get(name)
-        states[name] = BackendState(
-            name=name,
-            availability_zone=row.availability_zone,
-            up=up or (before is not None and before.up),
-            disabled=row.disabled,
-            frozen=row.frozen,
-            cluster=row.cluster,
-        )
-    return states.values()
 
 
 def index(req: Request) -> dict[str, Any]:
@@ -60,7 +37,7 @@ def index(req: Request) -> dict[str, Any]:
 
 def _pools(req: Request) -> Sequence[PoolState]:
     service = req.service
-    pools = PoolView(service.db, lambda tx: backend_states(tx, service.conf.service_down_time)).pools()
+    pools = PoolView(service.db, lambda tx: backend_states(tx, binaries.VOLUME, service.conf.service_down_time)).pools()
     return sorted(pools, key=lambda pool: pool.host)
 
 

@@ -19,17 +19,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from oslo_config import cfg
 
-
-class BackendError(Exception):
-    """The backend refused or failed a call. The text goes to the operator's log and, shortened, to the user."""
-
-
-class NoSpace(BackendError):
-    """The backend has no room left for the call."""
-
-
-class ObjectMissing(BackendError):
-    """A source that the call needs (the volume to clone, the snapshot to revert to) is not on the backend."""
+from pumice.kernel.drivers import PoolStats
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,22 +77,12 @@ class Export:
     connection: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PoolStats:
-    """A sample of one pool, true at the moment it was taken. None = unknown, `float('inf')` = without bound."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VolumePoolStats(PoolStats):
+    """A pool of volumes; `multiattach` and `online_extend` say what its volumes can take."""
 
-    name: str
-    total_gb: float | None
-    free_gb: float | None
-    provisioned_gb: float = 0.0
-    thin: bool = False
-    reserved_percentage: int = 0
-    max_over_subscription_ratio: float = 20.0
     multiattach: bool = True
     online_extend: bool = True
-    filter_function: str | None = None
-    goodness_function: str | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +113,7 @@ class Driver(Protocol):
     def stop(self) -> None:
         """Let go of what the driver holds in this process. Volumes and exports stay."""
 
-    def pools(self) -> Sequence[PoolStats]: ...
+    def pools(self) -> Sequence[VolumePoolStats]: ...
 
     def inventory(self) -> Inventory: ...
 

@@ -22,16 +22,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from pumice.block.drivers.base import (
-    BackendError,
-    Export,
-    Inventory,
-    NoSpace,
-    ObjectMissing,
-    PoolStats,
-    SnapshotRef,
-    VolumeRef,
-)
+from pumice.block.drivers.base import Export, Inventory, SnapshotRef, VolumePoolStats, VolumeRef
 from pumice.block.drivers.copying import (
     can_reflink,
     copy_sparse,
@@ -44,6 +35,7 @@ from pumice.block.drivers.names import checked_uuid
 from pumice.block.drivers.options import COMMON, over_subscription
 from pumice.block.drivers.tgt import TgtExports
 from pumice.block.drivers.tgtd import Tgtd
+from pumice.kernel.drivers import BackendError, NoSpace, ObjectMissing
 
 GIB = 1024**3
 _REVERTED = ".reverted"
@@ -116,14 +108,14 @@ class FileDriver:
     def stop(self) -> None:
         """Nothing is held between calls."""
 
-    def pools(self) -> Sequence[PoolStats]:
+    def pools(self) -> Sequence[VolumePoolStats]:
         with self._errors("the statistics"):
             space = os.statvfs(self._volumes)
             files = [*_stats(self._volumes), *_stats(self._snapshots)]
         total, free = space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize
         provisioned = sum(file.st_size for file in files) / GIB
         return [
-            PoolStats(
+            VolumePoolStats(
                 name=self._section.volume_backend_name or self._name,
                 total_gb=total / GIB,
                 free_gb=free / GIB,

@@ -6,7 +6,7 @@ import ipaddress
 import re
 import uuid
 
-from pumice.block.drivers.base import BackendError
+from pumice.kernel.drivers import BackendError
 
 _PLAIN = re.compile(r"[0-9a-z][0-9a-z.-]{0,79}")
 _INITIATOR = re.compile(r"(iqn|eui|naa)\.[0-9A-Za-z.:_-]{1,219}")

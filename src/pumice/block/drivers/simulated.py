@@ -18,18 +18,10 @@ from typing import Annotated, Any
 import msgspec
 from oslo_config import cfg
 
-from pumice.block.drivers.base import (
-    BackendError,
-    Export,
-    Inventory,
-    NoSpace,
-    ObjectMissing,
-    PoolStats,
-    SnapshotRef,
-    VolumeRef,
-)
+from pumice.block.drivers.base import Export, Inventory, SnapshotRef, VolumePoolStats, VolumeRef
 from pumice.block.drivers.names import checked_export_id
 from pumice.block.drivers.options import COMMON, over_subscription
+from pumice.kernel.drivers import BackendError, NoSpace, ObjectMissing
 
 OPTIONS = [
     *COMMON,
@@ -205,12 +197,12 @@ class SimulatedDriver:
         self._stopped = True
         self.release()
 
-    def pools(self) -> Sequence[PoolStats]:
+    def pools(self) -> Sequence[VolumePoolStats]:
         section, total = self._section, self._section.simulated_capacity_gb
         with self._lock:
             provisioned = dict(self._provisioned)
         return [
-            PoolStats(
+            VolumePoolStats(
                 name=pool,
                 total_gb=total,
                 free_gb=total if section.simulated_thin else max(total - provisioned.get(pool, 0), 0),

@@ -16,9 +16,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pumice.block.drivers.base import BackendError, Export
+from pumice.block.drivers.base import Export
 from pumice.block.drivers.names import checked_address, checked_export_id, checked_initiator, checked_uuid
 from pumice.block.drivers.tgtd import Code, Mode, Op, Target, Tgtd, TgtdAbsent, TgtdError
+from pumice.kernel.drivers import BackendError
 
 LUN = 1
 _IDS = re.compile(r"volume-([0-9a-f-]{36})\.([0-9a-z.-]+)$")

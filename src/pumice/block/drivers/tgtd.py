@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 
-from pumice.block.drivers.base import BackendError
+from pumice.kernel.drivers import BackendError
 
 # mode, operation, low-level driver, length of all, tid, session id, lun, connection id, four that are of no use
 # here (host number, device type, direction of an account, process id), force

@@ -23,6 +23,7 @@ from pumice.kernel.db.base import new_id
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, Conflict, NotFound
 from pumice.kernel.moves import Guard
+from pumice.kernel.serving import SCHEDULER
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
@@ -78,7 +79,7 @@ def extend(req: Request, volume: Volume) -> None:
             kind,
             req.context,
             id=operation_id,
-            queue=operations.SCHEDULER,
+            queue=SCHEDULER,
             resource_id=row.id,
             guards=[
                 rules.NO_MIGRATION,

@@ -21,6 +21,7 @@ from pumice.kernel import moves, services
 from pumice.kernel.db.base import new_id
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, NotFound, ServerFault
+from pumice.kernel.serving import SCHEDULER
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
@@ -77,7 +78,7 @@ def create(req: Request) -> Volume:
             operations.CREATE,
             req.context,
             id=operation_id,
-            queue=operations.SCHEDULER,
+            queue=SCHEDULER,
             resource_id=volume_id,
             project_id=volume.project_id,
             args={

@@ -24,7 +24,7 @@ from pumice.kernel.operations.model import Hold
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
 
-ALWAYS = (rules.NO_ATTACHMENTS, rules.NO_MIGRATION, rules.NO_GROUP, rules.NOT_READ)
+ALWAYS = (rules.NO_ATTACHMENTS, rules.NO_MIGRATION, rules.NO_GROUP, rules.NOT_READ, rules.NOT_FROZEN)
 CASCADE_FROM = ("available", "error", "deleting", "error_deleting")
 
 

@@ -12,26 +12,26 @@ from sqlalchemy.orm import Session
 from pumice.block.attachments.exports import exports_of
 from pumice.block.attachments.model import Attachment, Connection
 from pumice.block.backends import (
-    SAMPLES_WANTED,
-    Backend,
+    VolumeBackend,
     alone,
     compute_of,
     driver_of,
     queue_of,
-    refused,
     snapshot_ref,
     volume_of,
     volume_ref,
 )
-from pumice.block.drivers.base import BackendError, Clones, ComputeExtends, Driver, Reverts, Snapshots, VolumeRef
+from pumice.block.drivers.base import Clones, ComputeExtends, Driver, Reverts, Snapshots, VolumeRef
 from pumice.block.quotas.resources import growth_charge, snapshot_charge, volume_charge
 from pumice.block.snapshots.model import Snapshot
 from pumice.block.volumes import moves
 from pumice.block.volumes.model import Volume
 from pumice.block.volumes.notifications import describe
 from pumice.block.volumes.placement import Placer, RoomUnsure
+from pumice.kernel.backends import SAMPLES_WANTED, refused
 from pumice.kernel.db.base import utcnow
 from pumice.kernel.db.scope import everything
+from pumice.kernel.drivers import BackendError
 from pumice.kernel.messages import Action, Detail
 from pumice.kernel.moves import End, Move
 from pumice.kernel.operations.kinds import Done, Failure, Kind, Next, Outcome, Wait
@@ -39,11 +39,10 @@ from pumice.kernel.operations.model import Operation
 from pumice.kernel.operations.worker import Run
 from pumice.kernel.quotas import refund
 from pumice.kernel.scheduling import pool
+from pumice.kernel.serving import SCHEDULER
 
 LOG = logging.getLogger(__name__)
 
-SCHEDULER = "scheduler"
-"""The queue that all schedulers serve."""
 ASKED = 30
 """How often a placement asks for newer samples, once a second, before it is refused."""
 
@@ -132,7 +131,7 @@ def _abandon(run: Run) -> None:
     """A create that was taken away by a deletion leaves nothing, whether or not that has ended by now."""
     with run.db.read() as tx:
         volume = everything().find(tx, Volume, run.operation.resource_id)
-    if isinstance(run.environment, Backend) and (volume is None or volume.status == moves.DELETE.via):
+    if isinstance(run.environment, VolumeBackend) and (volume is None or volume.status == moves.DELETE.via):
         run.environment.driver.delete_volume(VolumeRef(id=run.operation.resource_id, size=0, pool=""))
 
 

@@ -1,0 +1,140 @@
+"""A service with backends: its scheduler and the workers of its backends, in whatever processes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, ClassVar
+
+from oslo_config import cfg
+
+from pumice.kernel import config
+from pumice.kernel.backends import POOLS, Backend
+from pumice.kernel.heart import Heart
+from pumice.kernel.locks import Locks
+from pumice.kernel.operations.kinds import Kind
+from pumice.kernel.operations.model import Lane
+from pumice.kernel.operations.worker import Worker
+from pumice.kernel.quotas import Quotas
+from pumice.kernel.scheduling.plugins import Lookups, load_filters, load_weighers
+from pumice.kernel.scheduling.scheduler import Scheduler
+from pumice.kernel.scheduling.view import PoolView, backend_states
+from pumice.kernel.scheduling.weighers import CHOICES
+from pumice.kernel.service import Api, Service
+from pumice.kernel.services import Identity
+
+SCHEDULER = "scheduler"
+"""The queue that all schedulers serve."""
+
+
+class BackendService(Service):
+    """:cvar scheduler_binary, worker_binary: the names by which clients and operators' tools know the workers
+    :cvar part: the name of the part that serves backends, and of their queues
+    """
+
+    scheduler_binary: ClassVar[str]
+    worker_binary: ClassVar[str]
+    part: ClassVar[str]
+
+    def __init__(self, name: str, conf: cfg.ConfigOpts, api: Api, kinds: Iterable[Kind], quotas: Quotas) -> None:
+        super().__init__(name, conf, api, kinds, quotas)
+        self.locks = Locks(conf)
+        self.backends: list[Backend[Any]] = []
+        self._workers: list[Worker] = []
+        self._hearts: list[Heart] = []
+        self._endings: list[Callable[[], None]] = []
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Write the rows that the service needs to be there."""
+
+    @abstractmethod
+    def lookups(self) -> Lookups:
+        """What filters and weighers may ask."""
+
+    @abstractmethod
+    def placer(self, scheduler: Scheduler, view: PoolView) -> object:
+        """The environment of steps in the scheduler's queue."""
+
+    @abstractmethod
+    def backend(self, name: str, described: config.Backend, driver: Any) -> Backend[Any]:
+        """A backend of this service, `name` being its host@section or cluster@section."""
+
+    def queue_of(self, backend: str) -> str:
+        """The queue of operations of a backend."""
+        return f"{self.part}:{backend}"
+
+    def start(self, parts: Collection[str] | None = None) -> None:
+        """Start workers in this process: the scheduler ("scheduler") and those of backends (`part`), or both."""
+        super().start()
+        self.prepare()
+        parts = {SCHEDULER, self.part} if parts is None else parts
+        if self.part in parts:
+            self.locks.start()
+            self._endings.append(self.locks.stop)
+            for described in config.backends(self.conf, self.name):
+                self._start_backend(described)
+        if SCHEDULER in parts:
+            self._start_scheduler()
+
+    def stop(self, grace: float = 10.0) -> None:
+        for worker in self._workers:
+            worker.stop(grace)
+        for heart in self._hearts:
+            heart.stop()
+        for backend in self.backends:
+            backend.stop()
+        for end in self._endings:
+            end()
+        super().stop()
+
+    def restore_exports(self) -> None:
+        """Make exports again that are gone, on all backends of this process."""
+        for backend in self.backends:
+            backend.tend()
+
+    def _start_scheduler(self) -> None:
+        conf, questions = self.conf, self.lookups()
+        scheduler = Scheduler(
+            load_filters(conf.scheduler_default_filters, questions),
+            load_weighers(conf.scheduler_default_weighers, questions, conf),
+            CHOICES[conf.scheduler_weight_handler],
+        )
+        view = PoolView(self.db, lambda tx: backend_states(tx, self.worker_binary, conf.service_down_time))
+        self._endings.append(self.bus.subscribe(POOLS, lambda told: view.hear(told["hosts"])))
+        binary = self.scheduler_binary
+        self._beat(Identity(conf.host, binary, binary, conf.storage_availability_zone))
+        self._work({SCHEDULER: self.placer(scheduler, view)}, all_queues=True)
+
+    def _start_backend(self, described: config.Backend) -> None:
+        conf, options = self.conf, described.section
+        host = f"{options.backend_host or conf.host}@{described.name}"
+        cluster = f"{conf.cluster}@{described.name}" if conf.cluster else None
+        driver = described.driver(options, name=described.name, state_dir=self.state_path)
+        backend = self.backend(cluster or host, described, driver)
+        self.backends.append(backend)
+        zone = options.backend_availability_zone or conf.storage_availability_zone
+        backend.start(float(conf.report_interval))
+        self._beat(Identity(host, self.worker_binary, self.worker_binary, zone, cluster), backend.state)
+        self._work({self.queue_of(backend.name): backend})
+
+    def _beat(self, identity: Identity, state: Callable[[], str] = lambda: "up") -> None:
+        heart = Heart(self.db, identity, float(self.conf.report_interval), state)
+        heart.start()
+        self._hearts.append(heart)
+
+    def _work(self, queues: dict[str, object], *, all_queues: bool = False) -> None:
+        options = self.conf.operations
+        worker = Worker(
+            self.journal,
+            queues,
+            lanes={Lane.WORK: options.threads, Lane.FAST: options.reserved_threads},
+            directory=self.state_path / "workers",
+            metrics=self.metrics,
+            host=self.conf.host,
+            lease=options.lease,
+            sweep=options.sweep_interval,
+            all_queues=all_queues,
+        )
+        worker.start()
+        self._workers.append(worker)
