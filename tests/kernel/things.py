@@ -16,8 +16,9 @@ from pumice.kernel.db.engine import Database
 from pumice.kernel.moves import End, Move
 from pumice.kernel.notify import Notifier
 from pumice.kernel.operations.journal import Journal
-from pumice.kernel.operations.kinds import Done, Kind, Step, Undo, undo_nothing
+from pumice.kernel.operations.kinds import Done, Kind, Step, Undo, nothing
 from pumice.kernel.operations.model import Operation
+from tests.support.databases import url_of
 
 PROJECT = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 CONTEXT = RequestContext(user_id="u", project_id=PROJECT, request_id="req-1")
@@ -36,7 +37,7 @@ class Thing(Moving, Base):
 
 
 def database(path: Path) -> Database:
-    db = Database(f"sqlite:///{path / 'things.db'}")
+    db = Database(url_of(path / "things.sqlite"))
     Base.metadata.create_all(db.engine)
     return db
 
@@ -62,7 +63,7 @@ def operation_of(db: Database, id: str) -> Operation:
         return tx.get_one(Operation, id)
 
 
-def paint_kind(step: Step | None = None, undo: Undo = undo_nothing, **more: Any) -> Kind:
+def paint_kind(step: Step | None = None, undo: Undo = nothing, **more: Any) -> Kind:
     steps = more.pop("steps", None) or {"run": step or (lambda run: Done({"colour": run.args["colour"]}))}
     return Kind(name="thing.paint", resource_type="THING", model=Thing, move=PAINT, steps=steps, undo=undo, **more)
 

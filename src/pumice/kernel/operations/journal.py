@@ -340,6 +340,7 @@ class Journal:
         if status is End.GONE:
             self._tell(tx, operation, kind, "end", tx.get(kind.model, operation.resource_id))
         moves.end(tx, kind.model, operation.resource_id, status, operation_id=operation.id, **outcome.values)
+        kind.after(tx, operation)
         if status is not End.GONE:
             row = tx.get(kind.model, operation.resource_id, populate_existing=True)
             self._tell(tx, operation, kind, "end", row)
@@ -349,6 +350,7 @@ class Journal:
         if kind.model and kind.move:
             status = failure.status or kind.move.failed
             moves.end(tx, kind.model, operation.resource_id, status, operation_id=operation.id)
+            kind.after(tx, operation)
         if kind.action is not None:
             resource_type, resource_id = kind.subject(operation)
             messages.record(

@@ -99,8 +99,8 @@ def of_resource(operation: Operation) -> tuple[str, str]:
     return operation.resource_type, operation.resource_id
 
 
-def undo_nothing(_tx: Session, _operation: Operation) -> None:
-    """A failed operation of this kind leaves nothing to undo."""
+def nothing(_tx: Session, _operation: Operation) -> None:
+    """Of a kind whose failure leaves nothing to undo, or from whose end nothing follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +110,8 @@ class Kind:
     :param move: the move that the operation ends; None together with `model`
     :param steps: by name; an operation begins with the one it was submitted with ("run")
     :param undo: what a failure undoes
+    :param after: called when the move has ended, well or not, in the same transaction: what follows from the
+        resource's status (a share's from that of its instances)
     :param abandon: called by a worker that lost the operation in the middle of a step: what only it can tidy up
     :param action: for the user's message about a failure
     :param subject: type and id of the resource that such a message is about
@@ -123,7 +125,8 @@ class Kind:
     model: type[Any] | None = None
     move: Move | None = None
     steps: Mapping[str, Step]
-    undo: Undo = undo_nothing
+    undo: Undo = nothing
+    after: Undo = nothing
     abandon: Callable[[Run], None] | None = None
     action: Action | None = None
     subject: Callable[[Operation], tuple[str, str]] = of_resource

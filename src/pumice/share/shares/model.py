@@ -1,0 +1,107 @@
+"""Shares and their instances."""
+
+from __future__ import annotations
+
+import datetime
+from typing import ClassVar
+
+from sqlalchemy import ColumnElement, ForeignKey, String, or_
+from sqlalchemy.orm import Mapped, mapped_column
+
+from pumice.kernel.db.base import Base, Moving, Owned
+
+
+class Share(Owned, Base):
+    """What users know. `size` is in GiB.
+
+    `status`, `progress`, `host` and `availability_zone` are projections of the active instance's
+    (`share.shares.project`); `version` grows with every change, so that whoever adds or removes a child collides
+    on this row. The capabilities (`snapshot_support` …) are those of the type when the share was made.
+    """
+
+    __tablename__ = "shares"
+    __label__: ClassVar[str] = "Share"
+
+    version: Mapped[int] = mapped_column(default=0)
+    status: Mapped[str] = mapped_column(String(64), index=True)
+    size: Mapped[int]
+    growing_gb: Mapped[int] = mapped_column(default=0)
+    name: Mapped[str | None]
+    description: Mapped[str | None]
+    proto: Mapped[str] = mapped_column(String(16))
+    share_type_id: Mapped[str | None] = mapped_column(String(36), index=True)
+    snapshot_id: Mapped[str | None] = mapped_column(String(36))
+    is_public: Mapped[bool] = mapped_column(default=False)
+    host: Mapped[str | None] = mapped_column(index=True)
+    availability_zone: Mapped[str | None]
+    progress: Mapped[str | None] = mapped_column(String(8))
+    task_state: Mapped[str | None] = mapped_column(String(64))
+    snapshot_support: Mapped[bool] = mapped_column(default=False)
+    create_share_from_snapshot_support: Mapped[bool] = mapped_column(default=False)
+    revert_to_snapshot_support: Mapped[bool] = mapped_column(default=False)
+    mount_snapshot_support: Mapped[bool] = mapped_column(default=False)
+    snapshot_inherit_share_access_support: Mapped[bool] = mapped_column(default=False)
+    replication_type: Mapped[str | None] = mapped_column(String(16))
+    share_group_id: Mapped[str | None] = mapped_column(String(36))
+    source_share_group_snapshot_member_id: Mapped[str | None] = mapped_column(String(36))
+    source_backup_id: Mapped[str | None] = mapped_column(String(36))
+    mount_point_name: Mapped[str | None]
+    encryption_key_ref: Mapped[str | None] = mapped_column(String(36))
+    is_soft_deleted: Mapped[bool] = mapped_column(default=False, index=True)
+    scheduled_to_be_deleted_at: Mapped[datetime.datetime | None]
+    meta: Mapped[dict[str, str]] = mapped_column("metadata", default=dict)
+
+    @classmethod
+    def visible_to(cls, project_id: str) -> ColumnElement[bool]:
+        """A project sees its own shares and the public ones of others; changing needs policy on the owner."""
+        return or_(cls.project_id == project_id, cls.is_public)
+
+
+class ShareInstance(Moving, Base):
+    """The share on one backend: the row that moves. `host` is "host@backend#pool" once placed.
+
+    `access_rules_status` is active, syncing or error; `access_wanted` grows with every change of the rules, and
+    `access_applied` is what it was when the backend was last brought to them.
+    """
+
+    __tablename__ = "share_instances"
+    __label__: ClassVar[str] = "Share instance"
+
+    share_id: Mapped[str] = mapped_column(String(36), ForeignKey("shares.id"), index=True)
+    host: Mapped[str | None] = mapped_column(index=True)
+    cluster_name: Mapped[str | None]
+    availability_zone: Mapped[str | None]
+    share_type_id: Mapped[str | None] = mapped_column(String(36))
+    access_rules_status: Mapped[str] = mapped_column(String(16), default="active")
+    access_wanted: Mapped[int] = mapped_column(default=0)
+    access_applied: Mapped[int] = mapped_column(default=0)
+    cast_rules_to_readonly: Mapped[bool] = mapped_column(default=False)
+    replica_state: Mapped[str | None] = mapped_column(String(32))
+    share_network_id: Mapped[str | None] = mapped_column(String(36))
+    share_server_id: Mapped[str | None] = mapped_column(String(36))
+    progress: Mapped[str | None] = mapped_column(String(8))
+    launched_at: Mapped[datetime.datetime | None]
+
+    @property
+    def pool(self) -> str:
+        """The pool's part of `host`."""
+        return (self.host or "").partition("#")[2]
+
+    @property
+    def backend(self) -> str:
+        """`host@backend`, the name of the queue of its worker."""
+        return (self.host or "").partition("#")[0]
+
+
+class ExportLocation(Owned, Base):
+    """One path by which clients mount an instance; `project_id` is the share's."""
+
+    __tablename__ = "share_export_locations"
+    __label__: ClassVar[str] = "Export location"
+
+    share_id: Mapped[str] = mapped_column(String(36), ForeignKey("shares.id"), index=True)
+    share_instance_id: Mapped[str] = mapped_column(String(36), ForeignKey("share_instances.id"), index=True)
+    path: Mapped[str] = mapped_column(String(2000))
+    preferred: Mapped[bool] = mapped_column(default=False)
+    is_admin_only: Mapped[bool] = mapped_column(default=False)
+    meta: Mapped[dict[str, str]] = mapped_column("metadata", default=dict)

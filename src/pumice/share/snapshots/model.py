@@ -1,0 +1,52 @@
+"""Snapshots of shares and their instances."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sqlalchemy import ForeignKey, String
+from sqlalchemy.orm import Mapped, mapped_column
+
+from pumice.kernel.db.base import Base, Moving, Owned
+
+
+class ShareSnapshot(Owned, Base):
+    """`size` in GiB is the share's when the snapshot was taken; `status` is the projection of its instance's."""
+
+    __tablename__ = "share_snapshots"
+    __label__: ClassVar[str] = "Snapshot"
+
+    version: Mapped[int] = mapped_column(default=0)
+    status: Mapped[str] = mapped_column(String(64), index=True)
+    share_id: Mapped[str] = mapped_column(String(36), ForeignKey("shares.id"), index=True)
+    share_type_id: Mapped[str | None] = mapped_column(String(36))
+    size: Mapped[int]
+    proto: Mapped[str] = mapped_column(String(16))
+    name: Mapped[str | None]
+    description: Mapped[str | None]
+    meta: Mapped[dict[str, str]] = mapped_column("metadata", default=dict)
+
+
+class SnapshotInstance(Moving, Base):
+    """The snapshot of one share instance: the row that moves."""
+
+    __tablename__ = "share_snapshot_instances"
+    __label__: ClassVar[str] = "Snapshot instance"
+
+    snapshot_id: Mapped[str] = mapped_column(String(36), ForeignKey("share_snapshots.id"), index=True)
+    share_id: Mapped[str] = mapped_column(String(36), index=True)
+    share_instance_id: Mapped[str] = mapped_column(String(36), ForeignKey("share_instances.id"), index=True)
+    provider_location: Mapped[str | None]
+    progress: Mapped[str | None] = mapped_column(String(8))
+
+
+class SnapshotExportLocation(Owned, Base):
+    """One path by which clients mount a snapshot."""
+
+    __tablename__ = "share_snapshot_export_locations"
+    __label__: ClassVar[str] = "Snapshot export location"
+
+    snapshot_id: Mapped[str] = mapped_column(String(36), ForeignKey("share_snapshots.id"), index=True)
+    snapshot_instance_id: Mapped[str] = mapped_column(String(36), ForeignKey("share_snapshot_instances.id"), index=True)
+    path: Mapped[str] = mapped_column(String(2000))
+    is_admin_only: Mapped[bool] = mapped_column(default=False)
