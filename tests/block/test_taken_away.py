@@ -124,6 +124,20 @@ def test_a_snapshot_that_ends_after_it_and_its_volume_were_deleted_leaves_nothin
     assert block.driver.inventory().snapshots == frozenset()
 
 
+def test_a_volume_whose_create_was_cut_off_by_a_reset_is_accounted_for(block: Block) -> None:
+    block.driver.dial("create_volume", after=True, hang=True)
+    volume = block.call("POST", "/volumes", {"volume": {"size": 1}}).json["volume"]["id"]
+    until(lambda: block.driver.calls["create_volume"] > 0)
+    action(block, f"/volumes/{volume}", "os-reset_status", {"status": "available"})
+    block.driver.release()
+    action(block, f"/volumes/{volume}", "os-extend", {"new_size": 3}, who="member_a")
+    assert block.rest(f"/volumes/{volume}") == "available"
+    assert block.wrong() == []
+    assert block.call("DELETE", f"/volumes/{volume}").status_code == 202
+    assert block.rest(f"/volumes/{volume}") == "gone"
+    assert block.wrong() == []
+
+
 @pytest.fixture
 def unplaced(block: Block) -> str:
     """A volume that no backend would take, and that an administrator called available."""

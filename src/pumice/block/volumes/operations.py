@@ -226,10 +226,13 @@ def _complete(run: Run) -> Outcome:
 
 
 def _grown(volume: Volume) -> Done:
-    def also(tx: Session) -> None:
-        pool.settle(tx, volume.host or "", volume.growing_gb)
+    """The end of an extend; a volume whose create was cut off by a reset is known to be whole only now."""
+    size = volume.size + volume.growing_gb
 
-    return Done({"size": volume.size + volume.growing_gb, "growing_gb": 0}, also)
+    def also(tx: Session) -> None:
+        pool.settle(tx, volume.host or "", volume.growing_gb if volume.launched_at else size)
+
+    return Done({"size": size, "growing_gb": 0, "launched_at": volume.launched_at or utcnow()}, also)
 
 
 def _shrink_back(tx: Session, operation: Operation) -> None:
