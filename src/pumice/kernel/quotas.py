@@ -108,6 +108,19 @@ class Quotas:
         rows = tx.execute(select(QuotaUsage.resource, QuotaUsage.in_use).where(QuotaUsage.project_id == project_id))
         return {row.resource: row.in_use for row in rows}
 
+    def check_size(self, tx: Session, project_id: str, resources: Iterable[str], size: int) -> None:
+        """Of resources that bound one single thing, and that nothing counts for.
+
+        :param size: of that thing, in GiB
+        :raises OverLimit: it is above the limit of one of `resources`
+        """
+        for resource, limit in self.limits(tx, project_id, resources).items():
+            if limit != UNLIMITED and size > limit:
+                raise OverLimit(
+                    f"The quota of {self._shown_as(tx, resource)} is exceeded: "
+                    f"one of {size} GiB is asked for, {limit} are allowed."
+                )
+
     def set_limits(self, tx: Session, owner: str, limits: Mapping[str, int]) -> None:
         """:param owner: a project's id, or `class:<name>`"""
         for resource, value in sorted(limits.items()):
@@ -115,8 +128,10 @@ class Quotas:
             if not changed(tx, update(QuotaLimit).where(*here).values(value=value)):
                 _insert(tx, insert(QuotaLimit).values(owner=owner, resource=resource, value=value))
 
-    def drop_limits(self, tx: Session, owner: str) -> None:
-        tx.execute(delete(QuotaLimit).where(QuotaLimit.owner == owner))
+    def drop_limits(self, tx: Session, owner: str, resources: Iterable[str] | None = None) -> None:
+        """Forget the limits that were set for an owner: all of them, or those of `resources`."""
+        statement = delete(QuotaLimit).where(QuotaLimit.owner == owner)
+        tx.execute(statement if resources is None else statement.where(QuotaLimit.resource.in_(list(resources))))
 
     def forget(self, tx: Session, resources: Iterable[str]) -> None:
         """Remove all limits and counters of resources that exist no more (those of a deleted type)."""

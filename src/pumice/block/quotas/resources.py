@@ -13,8 +13,7 @@ from sqlalchemy.orm import Session
 
 from pumice.block.types.model import VolumeType
 from pumice.kernel.db.scope import everything
-from pumice.kernel.errors import OverLimit
-from pumice.kernel.quotas import UNLIMITED, Quotas
+from pumice.kernel.quotas import Quotas
 
 PER_VOLUME = "per_volume_gigabytes"
 """A bound on the size of one volume: it has a limit, and nothing counts for it."""
@@ -68,11 +67,7 @@ def _with_type(charge: dict[str, int], type_id: str | None) -> dict[str, int]:
 
 def check_volume_size(tx: Session, quotas: Quotas, project_id: str, size: int) -> None:
     """:raises OverLimit: one volume of the project may not be that large (GiB)"""
-    limit = quotas.limits(tx, project_id, [PER_VOLUME])[PER_VOLUME]
-    if limit != UNLIMITED and size > limit:
-        raise OverLimit(
-            f"The quota of {PER_VOLUME} is exceeded: a volume of {size} GiB is asked for, {limit} are allowed."
-        )
+    quotas.check_size(tx, project_id, [PER_VOLUME], size)
 
 
 def type_keys(type_id: str) -> list[str]:

@@ -1,0 +1,8 @@
+"""The routes of snapshots (of shares)."""
+
+from __future__ import annotations
+
+from pumice.kernel.api.routes import Route, Rule
+
+ROUTES: list[Route] = []
+RULES: list[Rule] = []
