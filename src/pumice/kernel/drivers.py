@@ -1,10 +1,29 @@
-"""What drivers of all services have in common: how they fail, and what they report of a pool."""
+"""What drivers of all services have in common: how they fail, what they report of a pool, and its options."""
 
 from __future__ import annotations
 
+import re
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from oslo_config import cfg
+
+_PLAIN = re.compile(r"[0-9a-z][0-9a-z.-]{0,79}")
+
+POOL_OPTIONS = [
+    cfg.StrOpt(
+        "max_over_subscription_ratio",
+        default="20.0",
+        regex=r"^(auto|[1-9][0-9]*(\.[0-9]+)?)$",
+        help="How often a thin pool's total may be promised, 1.0 or more; auto: from what is really used of what was "
+        "promised (1 + provisioned / used), 20.0 as long as nothing is provisioned.",
+    ),
+    cfg.StrOpt("filter_function", help="The DriverFilter's expression for this backend."),
+    cfg.StrOpt("goodness_function", help="The GoodnessWeigher's expression for this backend, 0 to 100."),
+]
+"""Options of every backend's section, whatever service."""
 
 
 class BackendError(Exception):
@@ -36,3 +55,30 @@ class PoolStats:
     filter_function: str | None = None
     goodness_function: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+def over_subscription(setting: str, provisioned_gb: float, used_gb: float) -> float:
+    """The ratio that `max_over_subscription_ratio` stands for at this moment."""
+    if setting != "auto":
+        return float(setting)
+    return 1 + provisioned_gb / used_gb if provisioned_gb and used_gb else 20.0
+
+
+def checked_uuid(text: str) -> str:
+    """For ids that become names of files.
+
+    :raises BackendError: not a UUID in its usual form, 36 characters in lower case
+    """
+    try:
+        if str(uuid.UUID(text)) == text:
+            return text
+    except ValueError:
+        pass
+    raise BackendError(f"id {text!r} is refused: a UUID in lower case is allowed")
+
+
+def checked_name(text: str, what: str = "name") -> str:
+    """:raises BackendError: not 1 to 80 of the characters that file names and iSCSI names may hold"""
+    if _PLAIN.fullmatch(text):
+        return text
+    raise BackendError(f"{what} {text!r} is refused: 1 to 80 of 0-9, a-z, '.' and '-' are allowed")

@@ -15,8 +15,9 @@ import msgspec
 import pytest
 
 from pumice.block.drivers.base import Connector, Driver, Export, VolumeRef, features
-from pumice.block.drivers.simulated import Dial, SimulatedDriver
+from pumice.block.drivers.simulated import SimulatedDriver
 from pumice.kernel.drivers import BackendError, NoSpace, ObjectMissing
+from pumice.kernel.simulation import Dial
 from tests.block.drivers.conftest import section, snapshot, volume
 
 MakeSimulated = Callable[..., SimulatedDriver]

@@ -31,11 +31,10 @@ from pumice.block.drivers.copying import (
     sync_directory,
     unnamed_file,
 )
-from pumice.block.drivers.names import checked_uuid
-from pumice.block.drivers.options import COMMON, over_subscription
+from pumice.block.drivers.options import COMMON
 from pumice.block.drivers.tgt import TgtExports
 from pumice.block.drivers.tgtd import Tgtd
-from pumice.kernel.drivers import BackendError, NoSpace, ObjectMissing
+from pumice.kernel.drivers import BackendError, NoSpace, ObjectMissing, checked_uuid, over_subscription
 
 GIB = 1024**3
 _REVERTED = ".reverted"

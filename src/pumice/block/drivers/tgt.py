@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from pumice.block.drivers.base import Export
-from pumice.block.drivers.names import checked_address, checked_export_id, checked_initiator, checked_uuid
+from pumice.block.drivers.names import checked_address, checked_initiator
 from pumice.block.drivers.tgtd import Code, Mode, Op, Target, Tgtd, TgtdAbsent, TgtdError
-from pumice.kernel.drivers import BackendError
+from pumice.kernel.drivers import BackendError, checked_name, checked_uuid
 
 LUN = 1
 _IDS = re.compile(r"volume-([0-9a-f-]{36})\.([0-9a-z.-]+)$")
@@ -155,7 +155,7 @@ class TgtExports:
     def _target_name(self, export: Export) -> str:
         if export.connection:  # made before target_prefix was changed, perhaps
             return str(export.connection["data"]["target_iqn"])
-        return f"{self._prefix}{checked_uuid(export.volume.id)}.{checked_export_id(export.id)}"
+        return f"{self._prefix}{checked_uuid(export.volume.id)}.{checked_name(export.id, 'export id')}"
 
     def _find(self, name: str) -> Target | None:
         return next((target for target in self._tgtd.targets(name) if target.name == name), None)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path as FilePath
 from typing import ClassVar, Protocol, runtime_checkable
 
 from oslo_config import cfg
@@ -138,7 +139,8 @@ class ShareDriver(Protocol):
 
 @runtime_checkable
 class Snapshots(Protocol):
-    def create_snapshot(self, snapshot: SnapshotRef) -> None: ...
+    def create_snapshot(self, snapshot: SnapshotRef) -> str:
+        """Its provider location, by which it can be managed again."""
 
     def delete_snapshot(self, snapshot: SnapshotRef) -> None: ...
 
@@ -198,4 +200,4 @@ class DriverClass(Protocol):
 
     options: ClassVar[Sequence[cfg.Opt]]
 
-    def __call__(self, section: cfg.ConfigOpts.GroupAttr, *, name: str, state_dir: object) -> ShareDriver: ...
+    def __call__(self, section: cfg.ConfigOpts.GroupAttr, *, name: str, state_dir: FilePath) -> ShareDriver: ...
