@@ -1,0 +1,9 @@
+"""Resource locks over the API (section 16)."""
+
+from __future__ import annotations
+
+from pumice.kernel.api.routes import Route, Rule
+
+ROUTES: list[Route] = []
+
+RULES: list[Rule] = []
