@@ -5,12 +5,8 @@ from __future__ import annotations
 from oslo_config import cfg
 
 from pumice.block.drivers.options import COMMON
-from pumice.kernel.options import ServiceOptions, identity_options
-
-
-def _quota(name: str, default: int, what: str) -> cfg.Opt:
-    return cfg.IntOpt(name, default=default, min=-1, help=f"{what} of a project by default; -1 = no limit.")
-
+from pumice.kernel import options
+from pumice.kernel.options import ServiceOptions, identity_options, quota_option, scheduler_options
 
 API = [
     cfg.HostAddressOpt("osapi_volume_listen", default="127.0.0.1", help="Address that the API listens on."),
@@ -24,7 +20,7 @@ VOLUMES = [
         help="Sections that describe the backends of this machine's volume worker.",
     ),
     cfg.StrOpt("default_volume_type", default="__DEFAULT__", help="Type of volumes that are created without one."),
-    cfg.StrOpt("storage_availability_zone", default="nova", help="Availability zone of this machine's services."),
+    options.ZONE,
     cfg.StrOpt(
         "default_availability_zone",
         help="Zone of volumes that are created without one. Without it, storage_availability_zone.",
@@ -45,39 +41,17 @@ VOLUMES = [
 ]
 
 QUOTAS = [
-    _quota("quota_volumes", 10, "Volumes"),
-    _quota("quota_snapshots", 10, "Snapshots"),
-    _quota("quota_gigabytes", 1000, "GiB in volumes and snapshots"),
-    _quota("quota_backups", 10, "Backups"),
-    _quota("quota_backup_gigabytes", 1000, "GiB in backups"),
-    _quota("quota_groups", 10, "Groups"),
-    _quota("per_volume_size_limit", -1, "GiB in one volume"),
+    quota_option("quota_volumes", 10, "Volumes"),
+    quota_option("quota_snapshots", 10, "Snapshots"),
+    quota_option("quota_gigabytes", 1000, "GiB in volumes and snapshots"),
+    quota_option("quota_backups", 10, "Backups"),
+    quota_option("quota_backup_gigabytes", 1000, "GiB in backups"),
+    quota_option("quota_groups", 10, "Groups"),
+    quota_option("per_volume_size_limit", -1, "GiB in one volume"),
 ]
 
 SCHEDULER = [
-    cfg.ListOpt(
-        "scheduler_default_filters",
-        default=["AvailabilityZoneFilter", "CapacityFilter", "CapabilitiesFilter"],
-        help="Filters that a pool must pass, in this order.",
-    ),
-    cfg.ListOpt(
-        "scheduler_default_weighers",
-        default=["FreeRatioWeigher"],
-        help="Weighers that rank the pools which passed. FreeRatioWeigher spreads volumes over pools of unlike size, "
-        "CapacityWeigher fills the largest first.",
-    ),
-    cfg.StrOpt(
-        "scheduler_weight_handler",
-        default="OrderedHostHandler",
-        choices=["OrderedHostHandler", "StochasticHostHandler"],
-        help="How one of the ranked pools is chosen: the best, or at random by weight.",
-    ),
-    cfg.IntOpt("scheduler_max_attempts", default=3, min=1, help="Backends that are tried for one request."),
-    cfg.FloatOpt("free_ratio_weight_multiplier", default=1.0, help="Weight of the free share of a pool's capacity."),
-    cfg.FloatOpt("capacity_weight_multiplier", default=1.0, help="Weight of free capacity; negative: fill up."),
-    cfg.FloatOpt(
-        "allocated_capacity_weight_multiplier", default=-1.0, help="Weight of allocated capacity; negative: spread."
-    ),
+    *scheduler_options("AvailabilityZoneFilter", "CapacityFilter", "CapabilitiesFilter"),
     cfg.FloatOpt("volume_number_multiplier", default=-1.0, help="Weight of a pool's volumes; negative: spread."),
 ]
 
@@ -91,8 +65,7 @@ NOVA = [
 
 BACKEND = [
     cfg.StrOpt("volume_driver", help="The backend's driver: a name, or the path of its class."),
-    cfg.HostAddressOpt("backend_host", help="Takes the place of [DEFAULT] host for this backend."),
-    cfg.StrOpt("backend_availability_zone", help="Takes the place of [DEFAULT] storage_availability_zone."),
+    *options.BACKEND,
     *COMMON,
 ]
 

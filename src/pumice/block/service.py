@@ -13,8 +13,10 @@ from pumice.block.kinds import KINDS
 from pumice.block.quotas.resources import quotas_of
 from pumice.block.routes import API
 from pumice.block.types.lookup import ensure_default_type
-from pumice.block.volumes.placement import Placer, lookups
+from pumice.block.volumes.placement import lookups
 from pumice.kernel import config
+from pumice.kernel.messages import Detail
+from pumice.kernel.scheduling.placing import Placer
 from pumice.kernel.scheduling.plugins import Lookups
 from pumice.kernel.scheduling.scheduler import Scheduler
 from pumice.kernel.scheduling.view import PoolView
@@ -37,7 +39,7 @@ class BlockService(BackendService):
         return lookups(self.db, self.compute.host_of)
 
     def placer(self, scheduler: Scheduler, view: PoolView) -> Placer:
-        return Placer(scheduler, view)
+        return Placer(scheduler, view, binary=binaries.VOLUME, refusal=Detail.NO_BACKEND)
 
     def backend(self, name: str, described: config.Backend, driver: Any) -> VolumeBackend:
         shown = described.section.volume_backend_name or described.name

@@ -15,7 +15,7 @@ from pumice.kernel.bus import Bus
 from pumice.kernel.db.engine import Database
 from pumice.kernel.drivers import BackendError, NoSpace, ObjectMissing
 from pumice.kernel.locks import Locks, LockTimeout
-from pumice.kernel.messages import Detail
+from pumice.kernel.messages import Code, Detail
 from pumice.kernel.operations.kinds import Failure, Next, Outcome, Step
 from pumice.kernel.operations.worker import Run
 from pumice.kernel.scheduling import pool
@@ -196,11 +196,11 @@ def alone(name_of: Callable[[Run], str]) -> Callable[[Step], Step]:
     return decorate
 
 
-def refused(error: BackendError, detail: Detail) -> Failure:
+def refused(error: BackendError, detail: Code, full: Code = Detail.NO_BACKEND) -> Failure:
     """The failure that a driver's refusal means."""
     match error:
         case NoSpace():
-            return Failure(f"no space: {error}", detail=Detail.NO_BACKEND)
+            return Failure(f"no space: {error}", detail=full)
         case ObjectMissing():
             return Failure(f"missing on the backend: {error}", detail=detail)
         case _:

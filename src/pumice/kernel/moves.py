@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, UpdateBase, and_, delete, select, update
 from sqlalchemy.orm import Session
 
-from pumice.kernel.db.base import Moving, utcnow
+from pumice.kernel.db.base import Moving, Versioned, utcnow
 from pumice.kernel.db.engine import changed
 from pumice.kernel.errors import ApiError, BadRequest, NotFound
 
@@ -54,6 +54,7 @@ class Guard:
 
 
 R = TypeVar("R", bound=Moving)
+V = TypeVar("V", bound=Versioned)
 
 
 class Superseded(Exception):
@@ -82,7 +83,10 @@ def begin(
         values |= {"status": status, "previous_status": model.status}
     if operation_id:
         values["operation_id"] = operation_id
-    return _change(tx, model, id, move, guards=guards, values=values)
+    allowed = [] if move.start is None else [model.status.in_(sorted(move.start)), model.operation_id.is_(None)]
+    if not _change(tx, model, id, [*allowed, *(g.condition for g in guards)], values):
+        raise _why(tx, model, id, move, guards)
+    return _fresh(tx, model, id)
 
 
 def end(tx: Session, model: type[R], id: str, status: str | End, *, operation_id: str, **values: Any) -> None:
@@ -111,27 +115,22 @@ def amend(tx: Session, model: type[R], id: str, *, operation_id: str, **values: 
         raise Superseded(f"{model.__label__} {id} is not operation {operation_id}'s")
 
 
-def touch(tx: Session, model: type[R], id: str, *, guards: Sequence[Guard] = (), **values: Any) -> R:
+def touch(tx: Session, model: type[V], id: str, *, guards: Sequence[Guard] = (), **values: Any) -> V:
     """Change a row's columns (its `version` at least) without a move: two that must exclude each other meet here.
 
     :raises ApiError: a guard refuses; 404 when the row is gone
     """
-    return _change(tx, model, id, _TOUCH, guards=guards, values=values)
-
-
-_TOUCH = Move(name="change", start=None, via=None, done=End.PREVIOUS, failed=End.PREVIOUS)
-
-
-def _change(tx: Session, model: type[R], id: str, move: Move, *, guards: Sequence[Guard], values: dict[str, Any]) -> R:
-    values |= {"version": model.version + 1, "updated_at": utcnow()}
-    allowed = [] if move.start is None else [model.status.in_(sorted(move.start)), model.operation_id.is_(None)]
-    statement = update(model).where(model.id == id, *allowed, *(g.condition for g in guards)).values(values)
-    if changed(tx, statement) == 0:
-        raise _why(tx, model, id, move, guards)
+    if not _change(tx, model, id, [guard.condition for guard in guards], values):
+        raise _broken(tx, model, id, guards) or NotFound(f"{model.__label__} {id} could not be found.")
     return _fresh(tx, model, id)
 
 
-def lock(tx: Session, model: type[R], id: str) -> R:
+def _change(tx: Session, model: type[V], id: str, conditions: Sequence[ColumnElement[bool]], values: Any) -> bool:
+    values = values | {"version": model.version + 1, "updated_at": utcnow()}
+    return bool(changed(tx, update(model).where(model.id == id, *conditions).values(values)))
+
+
+def lock(tx: Session, model: type[V], id: str) -> V:
     """The row as it is, kept from changing until the transaction ends.
 
     :raises NotFound: it is gone
@@ -143,7 +142,7 @@ def lock(tx: Session, model: type[R], id: str) -> R:
     return row
 
 
-def _fresh(tx: Session, model: type[R], id: str) -> R:
+def _fresh(tx: Session, model: type[V], id: str) -> V:
     return tx.scalars(select(model).where(model.id == id).execution_options(populate_existing=True)).one()
 
 
@@ -157,7 +156,14 @@ def _why(tx: Session, model: type[R], id: str, move: Move, guards: Sequence[Guar
         return move.refusal(
             f"{model.__label__} {id} has status {found.status}: {move.name} is allowed only in status {allowed}."
         )
-    for guard in guards:
-        if not tx.scalar(select(model.id).where(and_(model.id == id, guard.condition))):
-            return guard.error(guard.refusal)
-    return move.refusal(f"{model.__label__} {id} is being changed by another request: try again when that has ended.")
+    return _broken(tx, model, id, guards) or move.refusal(
+        f"{model.__label__} {id} is being changed by another request: try again when that has ended."
+    )
+
+
+def _broken(tx: Session, model: type[V], id: str, guards: Sequence[Guard]) -> ApiError | None:
+    """The refusal of the first guard that does not hold on the row."""
+    if tx.scalar(select(model.id).where(model.id == id)) is None:
+        return None
+    broken = (g for g in guards if not tx.scalar(select(model.id).where(and_(model.id == id, g.condition))))
+    return next((guard.error(guard.refusal) for guard in broken), None)

@@ -135,6 +135,55 @@ COORDINATION = [
 ]
 
 
+ZONE = cfg.StrOpt("storage_availability_zone", default="nova", help="Availability zone of this machine's services.")
+
+BACKEND = [
+    cfg.HostAddressOpt("backend_host", help="Takes the place of [DEFAULT] host for this backend."),
+    cfg.StrOpt("backend_availability_zone", help="Takes the place of [DEFAULT] storage_availability_zone."),
+]
+"""What every section of a backend may have."""
+
+
+def quota_option(name: str, default: int, what: str) -> cfg.Opt:
+    return cfg.IntOpt(name, default=default, min=-1, help=f"{what} of a project by default; -1 = no limit.")
+
+
+def scheduler_options(*filters: str) -> list[cfg.Opt]:
+    """The options of a service's scheduler.
+
+    :param filters: those that a pool must pass by default
+    """
+    return [
+        cfg.ListOpt(
+            "scheduler_default_filters",
+            default=list(filters),
+            help="Filters that a pool must pass, in this order.",
+        ),
+        cfg.ListOpt(
+            "scheduler_default_weighers",
+            default=["FreeRatioWeigher"],
+            help="Weighers that rank the pools which passed. FreeRatioWeigher spreads over pools of unlike size, "
+            "CapacityWeigher fills the largest first.",
+        ),
+        cfg.StrOpt(
+            "scheduler_weight_handler",
+            default="OrderedHostHandler",
+            choices=["OrderedHostHandler", "StochasticHostHandler"],
+            help="How one of the ranked pools is chosen: the best, or at random by weight.",
+        ),
+        cfg.IntOpt("scheduler_max_attempts", default=3, min=1, help="Backends that are tried for one request."),
+        cfg.FloatOpt(
+            "free_ratio_weight_multiplier", default=1.0, help="Weight of the free share of a pool's capacity."
+        ),
+        cfg.FloatOpt("capacity_weight_multiplier", default=1.0, help="Weight of free capacity; negative: fill up."),
+        cfg.FloatOpt(
+            "allocated_capacity_weight_multiplier",
+            default=-1.0,
+            help="Weight of allocated capacity; negative: spread.",
+        ),
+    ]
+
+
 def identity_options() -> list[cfg.Opt]:
     """Options of a section with credentials for Keystone. What its `auth_type` needs is added when it is read."""
     return [*loading.get_auth_common_conf_options(), *loading.get_session_conf_options()]

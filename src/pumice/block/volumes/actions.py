@@ -15,7 +15,7 @@ from pumice.block.snapshots.model import Snapshot
 from pumice.block.volumes import operations, rules
 from pumice.block.volumes.deletion import delete
 from pumice.block.volumes.model import Volume
-from pumice.block.volumes.placement import is_thick, specs_of
+from pumice.block.volumes.placement import specs_of
 from pumice.kernel import moves
 from pumice.kernel.api.shapes import Shape
 from pumice.kernel.api.values import Boolean, ImageMetadata, Size, Uuid, Word
@@ -23,6 +23,7 @@ from pumice.kernel.db.base import new_id
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, Conflict, NotFound
 from pumice.kernel.moves import Guard
+from pumice.kernel.scheduling.placing import is_thick
 from pumice.kernel.serving import SCHEDULER
 
 if TYPE_CHECKING:

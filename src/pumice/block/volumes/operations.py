@@ -27,8 +27,8 @@ from pumice.block.snapshots.model import Snapshot
 from pumice.block.volumes import moves
 from pumice.block.volumes.model import Volume
 from pumice.block.volumes.notifications import describe
-from pumice.block.volumes.placement import Placer, RoomUnsure
-from pumice.kernel.backends import SAMPLES_WANTED, refused
+from pumice.block.volumes.placement import place
+from pumice.kernel.backends import refused
 from pumice.kernel.db.base import utcnow
 from pumice.kernel.db.scope import everything
 from pumice.kernel.drivers import BackendError
@@ -39,13 +39,10 @@ from pumice.kernel.operations.model import Operation
 from pumice.kernel.operations.worker import Run
 from pumice.kernel.quotas import refund
 from pumice.kernel.scheduling import pool
+from pumice.kernel.scheduling.placing import Placer, RoomUnsure
 from pumice.kernel.serving import SCHEDULER
 
 LOG = logging.getLogger(__name__)
-
-ASKED = 30
-"""How often a placement asks for newer samples, once a second, before it is refused."""
-
 
 # Creating
 
@@ -56,19 +53,10 @@ def _schedule(run: Run) -> Outcome:
     if volume.host is None:
         placer: Placer = run.environment
         try:
-            volume = placer.place(run, volume)
+            volume = place(run, volume)
         except RoomUnsure:
-            return _ask_again(run)
+            return placer.ask_again(run)
     return Next("build", queue=queue_of(volume.backend))
-
-
-def _ask_again(run: Run) -> Outcome:
-    """Have the backends report anew, and look again soon."""
-    asked = run.checkpoint.get("asked", 0)
-    if asked >= ASKED:
-        raise Failure("no pool has room", detail=Detail.NO_BACKEND)
-    run.journal.bus.publish(SAMPLES_WANTED, {})
-    return Next("run", checkpoint={"asked": asked + 1}, delay=1.0)
 
 
 def _build(run: Run) -> Outcome:

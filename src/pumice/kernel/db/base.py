@@ -65,14 +65,18 @@ class Owned(Identified):
         return cls.project_id == project_id
 
 
-class Moving(Owned):
+class Versioned(Owned):
+    """A row whose `version` grows with every change, so that whoever adds or removes a child collides on it."""
+
+    version: Mapped[int] = mapped_column(default=0)
+
+
+class Moving(Versioned):
     """A resource with statuses that moves change (`kernel.moves`).
 
-    `operation_id` names the operation that owns the row while it moves; `version` grows with every change, so
-    that whoever adds or removes a child collides on the parent's row.
+    `operation_id` names the operation that owns the row while it moves.
     """
 
     status: Mapped[str] = mapped_column(String(64), index=True)
     previous_status: Mapped[str | None] = mapped_column(String(64))
     operation_id: Mapped[str | None] = mapped_column(String(36), index=True)
-    version: Mapped[int] = mapped_column(default=0)

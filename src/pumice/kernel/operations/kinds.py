@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlalchemy.orm import Session
 
-from pumice.kernel.messages import Action, Detail
+from pumice.kernel.messages import Code, Detail
 from pumice.kernel.moves import End, Move
 from pumice.kernel.operations.model import Lane, Operation
 
@@ -66,7 +66,7 @@ class Failure(Exception):
     :param status: where the move ends instead of `move.failed`
     """
 
-    def __init__(self, text: str, *, detail: Detail = Detail.UNKNOWN, status: str | End | None = None) -> None:
+    def __init__(self, text: str, *, detail: Code = Detail.UNKNOWN, status: str | End | None = None) -> None:
         super().__init__(text)
         self.text = text
         self.detail = detail
@@ -128,7 +128,7 @@ class Kind:
     undo: Undo = nothing
     after: Undo = nothing
     abandon: Callable[[Run], None] | None = None
-    action: Action | None = None
+    action: Code | None = None
     subject: Callable[[Operation], tuple[str, str]] = of_resource
     event: str = ""
     describe: Callable[[Session, Any], dict[str, Any]] | None = None

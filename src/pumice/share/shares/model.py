@@ -8,21 +8,19 @@ from typing import ClassVar
 from sqlalchemy import ColumnElement, ForeignKey, String, or_
 from sqlalchemy.orm import Mapped, mapped_column
 
-from pumice.kernel.db.base import Base, Moving, Owned
+from pumice.kernel.db.base import Base, Moving, Versioned
 
 
-class Share(Owned, Base):
+class Share(Versioned, Base):
     """What users know. `size` is in GiB.
 
     `status`, `progress`, `host` and `availability_zone` are projections of the active instance's
-    (`share.shares.project`); `version` grows with every change, so that whoever adds or removes a child collides
-    on this row. The capabilities (`snapshot_support` …) are those of the type when the share was made.
+    (`share.shares.projection`). The capabilities (`snapshot_support` …) are those of the type when the share was made.
     """
 
     __tablename__ = "shares"
     __label__: ClassVar[str] = "Share"
 
-    version: Mapped[int] = mapped_column(default=0)
     status: Mapped[str] = mapped_column(String(64), index=True)
     size: Mapped[int]
     growing_gb: Mapped[int] = mapped_column(default=0)
@@ -93,7 +91,7 @@ class ShareInstance(Moving, Base):
         return (self.host or "").partition("#")[0]
 
 
-class ExportLocation(Owned, Base):
+class ExportLocation(Versioned, Base):
     """One path by which clients mount an instance; `project_id` is the share's."""
 
     __tablename__ = "share_export_locations"
