@@ -199,8 +199,6 @@ class Simulation(Generic[H]):
                 "free_gb": total if section.simulated_thin else max(total - provisioned.get(pool, 0), 0),
                 "provisioned_gb": provisioned.get(pool, 0),
                 "thin": section.simulated_thin,
-                "filter_function": section.filter_function,
-                "goodness_function": section.goodness_function,
             }
             for pool in self._pools
         ]

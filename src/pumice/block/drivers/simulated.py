@@ -51,6 +51,8 @@ class SimulatedDriver(simulation.Simulation[Holding]):
                 **sample,
                 reserved_percentage=self._section.reserved_percentage,
                 max_over_subscription_ratio=over_subscription(self._section.max_over_subscription_ratio, 0, 0),
+                filter_function=self._section.filter_function,
+                goodness_function=self._section.goodness_function,
             )
             for sample in self._samples()
         ]
