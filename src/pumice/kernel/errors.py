@@ -64,6 +64,12 @@ class UnsupportedMediaType(ApiError):
     status, fault = 415, "badMediaType"
 
 
+class Unprocessable(ApiError):
+    """A body without the object that it is about."""
+
+    status = 422
+
+
 class ServerFault(ApiError):
     """A failure below the API that the caller may read about (a backend's answer, a time-out)."""
 

@@ -10,7 +10,7 @@ from pumice.kernel.api.fields import Named, Since, Until
 from pumice.kernel.api.shapes import Alias, Shape, decode
 from pumice.kernel.api.values import Boolean, Metadata, Name, Size, SpecKey, Uuid, one_of
 from pumice.kernel.api.versions import Version
-from pumice.kernel.errors import BadRequest
+from pumice.kernel.errors import BadRequest, Unprocessable
 
 NEWEST = Version(3, 71)
 
@@ -172,3 +172,12 @@ def test_a_default_is_not_shared() -> None:
     one, other = inner("{}"), inner("{}")
     one.metadata["a"] = "b"
     assert other.metadata == {}
+
+
+def test_a_shape_says_what_a_missing_key_of_a_whole_body_means() -> None:
+    class Entity(Shape, missing=Unprocessable):
+        inner: Part
+
+    with pytest.raises(Unprocessable, match="the key `inner` is missing"):
+        decode(Entity, NEWEST, b"{}")
+    assert "the key `weight` is missing" in refusal(Entity, '{"inner": {}}')

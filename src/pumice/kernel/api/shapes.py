@@ -25,7 +25,7 @@ import msgspec
 from pumice.kernel.api import fields
 from pumice.kernel.api.values import Value
 from pumice.kernel.api.versions import Version
-from pumice.kernel.errors import BadRequest
+from pumice.kernel.errors import ApiError, BadRequest
 
 _NEVER = Annotated[str, msgspec.Meta(pattern="(?!)")]
 # Ends the names of attributes that only derived classes have.
@@ -46,6 +46,7 @@ class Alias:
 
 class _ShapeMeta(msgspec.StructMeta):
     strict: bool | str
+    missing: type[ApiError]
 
     def __new__(
         mcls,
@@ -54,11 +55,13 @@ class _ShapeMeta(msgspec.StructMeta):
         namespace: dict[str, Any],
         *,
         strict: bool | str = False,
+        missing: type[ApiError] = BadRequest,
         **config: Any,
     ) -> _ShapeMeta:
         config.setdefault("kw_only", True)
         made: _ShapeMeta = super().__new__(mcls, name, bases, namespace, **config)
         made.strict = strict
+        made.missing = missing
         return made
 
 
@@ -76,12 +79,13 @@ class Shape(msgspec.Struct, metaclass=_ShapeMeta):
 def decode(body: type[Any], version: Version, raw: bytes | msgspec.Raw, path: str = "") -> Any:
     """Decode JSON text as a shape (or another type that msgspec knows) at a version.
 
-    `path` is what error texts put before the field's path. Raises BadRequest.
+    `path` is what error texts put before the field's path. Raises BadRequest, or what the shape says of missing keys.
     """
     try:
         return _decoder(body, version, not path).decode(raw)
     except msgspec.ValidationError as error:
-        raise BadRequest(_explained(str(error), path)) from None
+        error_class = getattr(body, "missing", BadRequest) if _MISSING.fullmatch(str(error)) else BadRequest
+        raise error_class(_explained(str(error), path)) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise BadRequest(f"the body is not JSON: {error}") from None
 
