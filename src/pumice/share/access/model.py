@@ -1,21 +1,24 @@
-"""Access rules: who may mount a share, or a snapshot."""
+"""Access rules: who may mount a share, or a snapshot.
+
+The rows are what is wanted; an operation brings the backend to them as one set (`share.access.rules`). `state` is
+queued_to_apply, applying, active, error, queued_to_deny, denying, queued_to_update or updating. A rule that is
+`denied` is wanted no more: it is kept from the backend from then on, and its row goes once the backend has agreed.
+"""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from sqlalchemy import ForeignKey, String, UniqueConstraint
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import ForeignKey, String, UniqueConstraint, and_
+from sqlalchemy.orm import Mapped, foreign, mapped_column, relationship
 
-from pumice.kernel.db.base import Base, Owned
+from pumice.kernel.db.base import Base, Versioned
+from pumice.share.locks.model import ResourceLock
+from pumice.share.shares.model import ShareInstance
 
 
-class AccessRule(Owned, Base):
-    """A wanted rule of a share. The rows are what is wanted; an operation brings the backend to them as one set.
-
-    `state` is queued_to_apply, applying, active, error, queued_to_deny, denying, queued_to_update or updating;
-    `error` is what the backend said of this very rule.
-    """
+class AccessRule(Versioned, Base):
+    """A rule of a share; `project_id` is the share's. `access_key` is a secret that the backend made for the rule."""
 
     __tablename__ = "share_access_rules"
     __table_args__ = (UniqueConstraint("share_id", "access_type", "access_to"),)
@@ -27,10 +30,23 @@ class AccessRule(Owned, Base):
     access_level: Mapped[str] = mapped_column(String(2), default="rw")
     access_key: Mapped[str | None]
     state: Mapped[str] = mapped_column(String(32), default="queued_to_apply", index=True)
+    denied: Mapped[bool] = mapped_column(default=False)
     meta: Mapped[dict[str, str]] = mapped_column("metadata", default=dict)
 
+    show_lock: Mapped[ResourceLock | None] = relationship(
+        primaryjoin=lambda: and_(
+            AccessRule.id == foreign(ResourceLock.resource_id), ResourceLock.resource_action == "show"
+        ),
+        uselist=False,
+        viewonly=True,
+        lazy="raise",
+    )
+    instance: Mapped[ShareInstance] = relationship(
+        primaryjoin=lambda: foreign(AccessRule.share_id) == ShareInstance.share_id, viewonly=True, lazy="raise"
+    )
 
-class SnapshotAccessRule(Owned, Base):
+
+class SnapshotAccessRule(Versioned, Base):
     """A rule of a mountable snapshot; always read only."""
 
     __tablename__ = "share_snapshot_access_rules"
@@ -41,3 +57,4 @@ class SnapshotAccessRule(Owned, Base):
     access_type: Mapped[str] = mapped_column(String(16))
     access_to: Mapped[str] = mapped_column(String(255))
     state: Mapped[str] = mapped_column(String(32), default="queued_to_apply", index=True)
+    denied: Mapped[bool] = mapped_column(default=False)

@@ -7,16 +7,15 @@ from typing import ClassVar
 from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from pumice.kernel.db.base import Base, Moving, Owned
+from pumice.kernel.db.base import Base, Moving, Owned, Versioned
 
 
-class ShareSnapshot(Owned, Base):
+class ShareSnapshot(Versioned, Base):
     """`size` in GiB is the share's when the snapshot was taken; `status` is the projection of its instance's."""
 
     __tablename__ = "share_snapshots"
     __label__: ClassVar[str] = "Snapshot"
 
-    version: Mapped[int] = mapped_column(default=0)
     status: Mapped[str] = mapped_column(String(64), index=True)
     share_id: Mapped[str] = mapped_column(String(36), ForeignKey("shares.id"), index=True)
     share_type_id: Mapped[str | None] = mapped_column(String(36))
@@ -28,7 +27,7 @@ class ShareSnapshot(Owned, Base):
 
 
 class SnapshotInstance(Moving, Base):
-    """The snapshot of one share instance: the row that moves."""
+    """The snapshot of one share instance: the row that moves. For `access_*` see `ShareInstance`."""
 
     __tablename__ = "share_snapshot_instances"
     __label__: ClassVar[str] = "Snapshot instance"
@@ -38,6 +37,8 @@ class SnapshotInstance(Moving, Base):
     share_instance_id: Mapped[str] = mapped_column(String(36), ForeignKey("share_instances.id"), index=True)
     provider_location: Mapped[str | None]
     progress: Mapped[str | None] = mapped_column(String(8))
+    access_wanted: Mapped[int] = mapped_column(default=0)
+    access_applied: Mapped[int] = mapped_column(default=0)
 
 
 class SnapshotExportLocation(Owned, Base):
