@@ -38,6 +38,10 @@ class Outer(Shape, strict=True):
     hints: Annotated[dict[str, Any] | None, Named("OS-HINTS:hints")] = None
 
 
+class Entity(Shape, missing=Unprocessable):
+    inner: Part
+
+
 class Required(Shape):
     name: Annotated[Name, Alias("display_name")]
 
@@ -175,9 +179,6 @@ def test_a_default_is_not_shared() -> None:
 
 
 def test_a_shape_says_what_a_missing_key_of_a_whole_body_means() -> None:
-    class Entity(Shape, missing=Unprocessable):
-        inner: Part
-
     with pytest.raises(Unprocessable, match="the key `inner` is missing"):
         decode(Entity, NEWEST, b"{}")
     assert "the key `weight` is missing" in refusal(Entity, '{"inner": {}}')

@@ -33,7 +33,7 @@ _BESIDE = "_beside"
 # Begins the keys of fields that do not exist at a version.
 _GONE = " "
 _UNFIT = re.compile(r"Expected `(.*)`, got `(.*)`", re.DOTALL)
-_MISSING = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `([^`]*)`", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 
 
