@@ -8,17 +8,19 @@ from typing import Any
 
 import pytest
 
-from pumice.block.types.lookup import BUILT_IN, default_type, ensure_default_type, find_type
+from pumice.block.types.lookup import BUILT_IN, default_type, ensure_default_type
 from pumice.block.types.model import DefaultType, VolumeType, VolumeTypeAccess
 from pumice.kernel.db.base import Base
 from pumice.kernel.db.engine import Database
 from pumice.kernel.db.scope import everything, own
 from pumice.kernel.errors import NotFound
+from pumice.kernel.types import find_type
+from tests.support.databases import url_of
 
 
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[Database]:
-    db = Database(f"sqlite:///{tmp_path}/types.sqlite")
+    db = Database(url_of(tmp_path / "types.sqlite"))
     Base.metadata.create_all(db.engine)
     yield db
     db.close()
@@ -37,28 +39,28 @@ def add(db: Database, name: str, **values: Any) -> str:
 def test_a_type_is_found_by_id_and_by_name(db: Database) -> None:
     type_id = add(db, "fast")
     with db.read() as tx:
-        assert find_type(tx, own("a"), "fast").id == type_id
-        assert find_type(tx, own("a"), type_id).name == "fast"
+        assert find_type(tx, VolumeType, own("a"), "fast").id == type_id
+        assert find_type(tx, VolumeType, own("a"), type_id).name == "fast"
         with pytest.raises(NotFound, match="nothing"):
-            find_type(tx, own("a"), "nothing")
+            find_type(tx, VolumeType, own("a"), "nothing")
 
 
 def test_an_id_goes_before_a_name_that_looks_like_it(db: Database) -> None:
     type_id = add(db, "fast")
     add(db, type_id)
     with db.read() as tx:
-        assert find_type(tx, everything(), type_id).name == "fast"
+        assert find_type(tx, VolumeType, everything(), type_id).name == "fast"
 
 
 def test_a_private_type_is_found_by_those_it_is_shared_with(db: Database) -> None:
     type_id = add(db, "secret", is_public=False)
     db.write(lambda tx: tx.add(VolumeTypeAccess(type_id=type_id, project_id="a")))
     with db.read() as tx:
-        assert find_type(tx, own("a"), "secret").id == type_id
-        assert find_type(tx, everything(), type_id).id == type_id
+        assert find_type(tx, VolumeType, own("a"), "secret").id == type_id
+        assert find_type(tx, VolumeType, everything(), type_id).id == type_id
         for name in ("secret", type_id):
             with pytest.raises(NotFound):
-                find_type(tx, own("b"), name)
+                find_type(tx, VolumeType, own("b"), name)
 
 
 def test_the_default_is_the_projects_own_else_the_configured_one(db: Database) -> None:

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pumice.block.admin import binaries
-from pumice.block.types.lookup import find_type
+from pumice.block.types.model import VolumeType
 from pumice.kernel.errors import BadRequest, NotFound
 from pumice.kernel.scheduling.filters import CapabilitiesFilter
 from pumice.kernel.scheduling.plugins import Lookups
 from pumice.kernel.scheduling.pool import PoolState
 from pumice.kernel.scheduling.request import PlacementRequest
 from pumice.kernel.scheduling.view import PoolView, backend_states
+from pumice.kernel.types import find_type
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
@@ -63,7 +64,7 @@ def _has(pool: PoolState, name: str, value: str) -> bool:
 
 def _fitting(req: Request, pools: Sequence[PoolState], type_name: str) -> Sequence[PoolState]:
     with req.service.db.read() as tx:
-        found = find_type(tx, req.scope, type_name)
+        found = find_type(tx, VolumeType, req.scope, type_name)
     request = PlacementRequest(id="", gb=0, extra_specs=found.extra_specs)
     return CapabilitiesFilter(Lookups()).keep(request, pools)
 

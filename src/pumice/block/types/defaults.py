@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from oslo_db import exception as db_errors
 from sqlalchemy.orm import Session
 
-from pumice.block.types.lookup import find_type
-from pumice.block.types.model import DefaultType
+from pumice.block.types.model import DefaultType, VolumeType
 from pumice.block.types.projects import check_project
 from pumice.block.types.shapes import DefaultTypeDetail
 from pumice.kernel.db.engine import TryAgain
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, NotFound
+from pumice.kernel.types import find_type
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
@@ -39,7 +39,7 @@ def put(req: Request, project_id: str) -> dict[str, Any]:
 
     def work(tx: Session) -> DefaultType:
         try:
-            found = find_type(tx, req.scope, wanted, hold=True)
+            found = find_type(tx, VolumeType, req.scope, wanted, hold=True)
         except NotFound as error:
             raise BadRequest(error.message) from error
         row = tx.merge(DefaultType(project_id=project_id, volume_type_id=found.id))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pumice.block.types import defaults, handlers, shapes, specs
+from pumice.block.types import defaults, handlers, shapes
+from pumice.block.types.handlers import VOLUME_TYPES as TYPES
 from pumice.kernel.api.routes import ADMIN, MEMBER, READER, Route, Rule
 
 ACCESS = "volume_extension:volume_type_access"
@@ -43,11 +44,11 @@ ROUTES = [
         body=shapes.UpdateType,
         answer={"volume_type": shapes.TypeUpdated},
     ),
-    Route("DELETE", "/types/{id}", handlers.remove, "volume_extension:type_delete", ADMIN, success=202),
+    Route("DELETE", "/types/{id}", TYPES.remove, "volume_extension:type_delete", ADMIN, success=202),
     Route(
         "POST",
         "/types/{id}/action",
-        handlers.add_access,
+        TYPES.add_access,
         f"{ACCESS}:addProjectAccess",
         ADMIN,
         action="addProjectAccess",
@@ -57,7 +58,7 @@ ROUTES = [
     Route(
         "POST",
         "/types/{id}/action",
-        handlers.remove_access,
+        TYPES.remove_access,
         f"{ACCESS}:removeProjectAccess",
         ADMIN,
         action="removeProjectAccess",
@@ -67,23 +68,23 @@ ROUTES = [
     Route(
         "GET",
         "/types/{type_id}/os-volume-type-access",
-        handlers.access,
+        TYPES.access,
         f"{ACCESS}:get_all_for_type",
         ADMIN,
         answer={"volume_type_access": list[shapes.AccessEntry]},
     ),
-    Route("GET", "/types/{type_id}/extra_specs", specs.index, f"{SPECS}:index", READER),
-    Route("POST", "/types/{type_id}/extra_specs", specs.create, f"{SPECS}:create", ADMIN, body=shapes.SetSpecs),
-    Route("GET", "/types/{type_id}/extra_specs/{key}", specs.show, f"{SPECS}:show", READER),
+    Route("GET", "/types/{type_id}/extra_specs", TYPES.specs, f"{SPECS}:index", READER),
+    Route("POST", "/types/{type_id}/extra_specs", TYPES.add_specs, f"{SPECS}:create", ADMIN, body=shapes.SetSpecs),
+    Route("GET", "/types/{type_id}/extra_specs/{key}", TYPES.spec, f"{SPECS}:show", READER),
     Route(
         "PUT",
         "/types/{type_id}/extra_specs/{key}",
-        specs.update,
+        TYPES.set_spec,
         f"{SPECS}:update",
         ADMIN,
         body=shapes.OneSpec,
     ),
-    Route("DELETE", "/types/{type_id}/extra_specs/{key}", specs.remove, f"{SPECS}:delete", ADMIN, success=202),
+    Route("DELETE", "/types/{type_id}/extra_specs/{key}", TYPES.remove_spec, f"{SPECS}:delete", ADMIN, success=202),
     Route(
         "GET",
         "/default-types",

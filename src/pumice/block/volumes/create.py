@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from pumice.block.admin import binaries
 from pumice.block.quotas.resources import check_volume_size, volume_charge
 from pumice.block.snapshots.model import Snapshot
-from pumice.block.types.lookup import default_type, find_type
+from pumice.block.types.lookup import default_type
 from pumice.block.types.model import VolumeType
 from pumice.block.volumes import operations, rules
 from pumice.block.volumes.model import Volume
@@ -22,6 +22,7 @@ from pumice.kernel.db.base import new_id
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, NotFound, ServerFault
 from pumice.kernel.serving import SCHEDULER
+from pumice.kernel.types import find_type
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
@@ -155,7 +156,7 @@ def _hold(tx: Session, source: Source | None) -> list[str]:
 def _type(tx: Session, req: Request, asked: NewVolume, source: Source | None) -> VolumeType:
     inherited = source.origin.volume_type_id if source else None
     if asked.volume_type:
-        found = find_type(tx, req.scope, asked.volume_type, hold=True)
+        found = find_type(tx, VolumeType, req.scope, asked.volume_type, hold=True)
     elif inherited:
         found = everything().get(tx, VolumeType, inherited)
     else:
