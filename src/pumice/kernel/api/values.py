@@ -17,8 +17,8 @@ _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECA
 _METADATA_KEY = re.compile(r"[A-Za-z0-9\-_:./ ]{1,255}")
 _SPEC_KEY = re.compile(r"[A-Za-z0-9\-_:.]{1,255}")
 _HOST = re.compile(r"[A-Za-z0-9\-._#@:/+\[\]]{1,255}")
-_TRUE = frozenset({"1", "on", "yes", "y", "t", "true"})
-_FALSE = frozenset({"0", "off", "no", "n", "f", "false"})
+TRUE_WORDS = frozenset({"1", "on", "yes", "y", "t", "true"})
+FALSE_WORDS = frozenset({"0", "off", "no", "n", "f", "false"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,8 +93,8 @@ def integer(minimum: int, maximum: int = UINT31, unit: str = "") -> Value:
 def boolean_word(word: str) -> bool:
     """The meaning of a boolean's word in any case; raises ValueError for another word."""
     lowered = word.strip().lower()
-    if lowered in _TRUE or lowered in _FALSE:
-        return lowered in _TRUE
+    if lowered in TRUE_WORDS or lowered in FALSE_WORDS:
+        return lowered in TRUE_WORDS
     raise ValueError(f"{shown(word)} is refused: true or false (or 1, 0, yes, no, on, off) is allowed")
 
 
@@ -144,7 +144,7 @@ Description = Annotated[str, text(0, 255, printable=True)]
 Text = Annotated[str, text(0, 255)]
 Word = Annotated[str, text(1, 255, strip=True)]
 Uuid = Annotated[str, Value(_uuid, {"type": "string", "format": "uuid"})]
-Boolean = Annotated[bool, Value(_boolean, {"anyOf": [{"type": "boolean"}, {"enum": sorted(_TRUE | _FALSE)}]})]
+Boolean = Annotated[bool, Value(_boolean, {"anyOf": [{"type": "boolean"}, {"enum": sorted(TRUE_WORDS | FALSE_WORDS)}]})]
 Size = Annotated[int, integer(1, unit="GiB")]
 Count = Annotated[int, integer(0)]
 QuotaValue = Annotated[int, integer(-1)]
