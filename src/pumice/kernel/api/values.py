@@ -114,7 +114,13 @@ def _uuid(value: Any) -> str:
 
 
 def mapping(
-    key: re.Pattern[str], key_rule: str, *, longest: int = 255, in_bytes: bool = False, null: bool = False
+    key: re.Pattern[str],
+    key_rule: str,
+    *,
+    shortest: int = 0,
+    longest: int = 255,
+    in_bytes: bool = False,
+    null: bool = False,
 ) -> Value:
     """An object of short texts (or nulls), its keys matched whole by a pattern."""
     kind = "text or null" if null else "text"
@@ -129,10 +135,12 @@ def mapping(
                 raise ValueError(f"{shown(one)} is refused as the value of {name!r}: {kind} is allowed")
             if one is not None and len(one.encode() if in_bytes else one) > longest:
                 raise ValueError(f"the value of {name!r} is too long: at most {longest} are allowed")
+            if one is not None and len(one) < shortest:
+                raise ValueError(f"the value of {name!r} is too short: at least {shortest} are allowed")
         return value
 
     value_type = ["string", "null"] if null else "string"
-    values = {"type": value_type, "maxLength": longest}
+    values = {"type": value_type, "minLength": shortest, "maxLength": longest}
     return Value(parse, {"type": "object", "additionalProperties": values})
 
 
