@@ -20,6 +20,7 @@ from pumice.kernel.auth.context import RequestContext
 from pumice.kernel.bus import Bus
 from pumice.kernel.db.base import Moving, new_id, utcnow
 from pumice.kernel.db.engine import Database, after_commit, changed
+from pumice.kernel.messages import Code
 from pumice.kernel.moves import End, Guard, Superseded
 from pumice.kernel.notify import Notifier
 from pumice.kernel.operations.kinds import Done, Failure, Kind, Next, Outcome, Wait
@@ -351,18 +352,24 @@ class Journal:
             status = failure.status or kind.move.failed
             moves.end(tx, kind.model, operation.resource_id, status, operation_id=operation.id)
             kind.after(tx, operation)
-        if kind.action is not None:
-            resource_type, resource_id = kind.subject(operation)
-            messages.record(
-                tx,
-                project_id=operation.project_id,
-                request_id=operation.request_id,
-                resource_type=resource_type,
-                resource_id=resource_id,
-                action=kind.action,
-                detail=failure.detail,
-                ttl=self._message_ttl,
-            )
+        self.message(tx, operation, failure.detail)
+
+    def message(self, tx: Session, operation: Operation, detail: Code) -> None:
+        """Tell the user what went wrong in an operation, whole or in part; of a kind that has an `action`."""
+        kind = self.kinds[operation.kind]
+        if kind.action is None:
+            return
+        resource_type, resource_id = kind.subject(operation)
+        messages.record(
+            tx,
+            project_id=operation.project_id,
+            request_id=operation.request_id,
+            resource_type=resource_type,
+            resource_id=resource_id,
+            action=kind.action,
+            detail=detail,
+            ttl=self._message_ttl,
+        )
 
     def _next(self, tx: Session, operation: Operation, kind: Kind, outcome: Next) -> None:
         values: dict[str, Any] = {"state": State.QUEUED, "step": outcome.step, "owner": None}

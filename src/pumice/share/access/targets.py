@@ -65,8 +65,7 @@ _FORMS: dict[str, tuple[Callable[[str], bool], str]] = {
     "ip": (_is_network, "an address, or the address of a network with its prefix length, is allowed"),
     "user": (
         _matches(_USER),
-        "4 to 255 characters are allowed, not only dots and blanks, "
-        'and after the first one none of " / \\ [ ] : ; | = , + * ? < >',
+        'not only dots and blanks, and after the first of 4 to 255 characters none of " / \\ [ ] : ; | = , + * ? < >',
     ),
     "cert": (_matches(_CERT), "a common name of 1 to 64 characters is allowed"),
     "cephx": (_matches(_CEPHX), "printable ASCII characters without dots are allowed"),

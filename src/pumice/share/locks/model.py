@@ -13,7 +13,7 @@ from pumice.kernel.db.base import Base, Versioned
 class ResourceLock(Versioned, Base):
     """`project_id` and `user_id` are those of who locked; `lock_context` is user, admin or service.
 
-    `rule_id` names the access rule that a lock was made with, on the rule or on its share: such a lock goes when
+    `rule_id` names the access rule that is locked, or for which a lock is on the rule's share: such a lock goes when
     the rule goes.
     """
 

@@ -1,0 +1,236 @@
+"""The rules of a share, or of a snapshot, as a set: changed in rows, brought to the backend as one.
+
+A change of rows grows `access_wanted` of the instance in the same transaction and sees that an operation is under
+way that will read them. Whoever brings the backend to the rules reads all of them, and then sets `access_applied` to
+what `access_wanted` was at that moment; each rule gets its own result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import delete, exists, update
+from sqlalchemy.orm import Session
+
+from pumice.kernel import moves
+from pumice.kernel.db.engine import Database
+from pumice.kernel.db.scope import everything
+from pumice.kernel.errors import BadRequest
+from pumice.kernel.moves import Superseded
+from pumice.kernel.operations.model import LIVE, Operation
+from pumice.share.access.model import AccessRule, SnapshotAccessRule
+from pumice.share.access.targets import same
+from pumice.share.drivers.base import Applied, MountableSnapshots, Rule, ShareDriver, ShareRef, SnapshotRef
+from pumice.share.locks.placing import drop_of_rules
+from pumice.share.refs import share_ref, snapshot_ref
+from pumice.share.shares.model import ShareInstance
+from pumice.share.snapshots.model import SnapshotInstance
+
+UNDER_WAY = {"queued_to_apply": "applying", "queued_to_update": "updating", "queued_to_deny": "denying"}
+"""What is waited for, and what it is called while the backend is at it."""
+UNSETTLED = (*UNDER_WAY, *UNDER_WAY.values())
+"""States in which no rule rests."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """Whose rules: those of share instances, or those of snapshot instances.
+
+    :param parent: the column of the instance's and of the rule's rows that holds what they belong to
+    :param operation: name of the kind of operation that brings a backend to the rules
+    """
+
+    instance: type[Any]
+    rule: type[Any]
+    parent: str
+    operation: str
+
+    def of(self, instance: Any) -> Any:
+        """The condition of the rules of an instance."""
+        return getattr(self.rule, self.parent) == getattr(instance, self.parent)
+
+
+SHARE = RuleSet(ShareInstance, AccessRule, "share_id", "share.access")
+SNAPSHOT = RuleSet(SnapshotInstance, SnapshotAccessRule, "snapshot_id", "snapshot.access")
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One reading of the rules of an instance: what the backend is to be brought to.
+
+    :ivar generation: `access_wanted` when they were read
+    :ivar wanted: rules as the driver is to have them
+    :ivar states: id → state of those
+    :ivar denied: ids of the others, whose rows go with success
+    """
+
+    rules: RuleSet
+    instance: Any
+    generation: int
+    wanted: Sequence[Rule]
+    states: Mapping[str, str]
+    denied: Collection[str]
+
+
+def change(tx: Session, rules: RuleSet, instance_id: str) -> None:
+    """Begin a change of an instance's rules: nobody else changes or reads them before the transaction ends."""
+    values: dict[str, Any] = {"access_wanted": rules.instance.access_wanted + 1}
+    if rules is SHARE:
+        values["access_rules_status"] = "syncing"
+    moves.touch(tx, rules.instance, instance_id, **values)
+
+
+def refuse_duplicate(tx: Session, rules: RuleSet, instance: Any, access_type: str, access_to: str) -> None:
+    """:raises BadRequest: there is a rule for the same target already, be it about to go"""
+    of_type = (rules.of(instance), rules.rule.access_type == access_type)
+    known = tx.scalars(everything().columns(rules.rule, rules.rule.access_to).where(*of_type))
+    if any(same(access_type, access_to, one) for one in known):
+        raise BadRequest(f"A rule for {access_type} {access_to} exists already.")
+
+
+def deny(tx: Session, rules: RuleSet, instance: Any, *which: Any) -> None:
+    """Want rules of an instance no more, within a `change`; those that meet the conditions `which`, or all."""
+    statement = update(rules.rule).where(rules.of(instance), *which)
+    tx.execute(statement.values(denied=True, state="queued_to_deny", version=rules.rule.version + 1))
+
+
+def read(tx: Session, rules: RuleSet, instance_id: str) -> Pass:
+    """Read all rules, and show of those that wait that the backend is at them.
+
+    :raises Superseded: the instance is gone
+    """
+    instance = _locked(tx, rules, instance_id)
+    if instance is None:
+        raise Superseded(f"{rules.instance.__label__} {instance_id} is gone")
+    for waiting, under_way in UNDER_WAY.items():
+        queued = update(rules.rule).where(rules.of(instance), rules.rule.state == waiting)
+        tx.execute(queued.values(state=under_way))
+    order = (rules.rule.created_at, rules.rule.id)
+    rows = list(tx.scalars(everything().select(rules.rule).where(rules.of(instance)).order_by(*order)))
+    read_only = rules is SNAPSHOT or instance.cast_rules_to_readonly
+    wanted = [row for row in rows if not row.denied]
+    return Pass(
+        rules,
+        instance,
+        instance.access_wanted,
+        [Rule(row.id, row.access_type, row.access_to, "ro" if read_only else row.access_level) for row in wanted],
+        {row.id: row.state for row in wanted},
+        [row.id for row in rows if row.denied],
+    )
+
+
+def record(tx: Session, done: Pass, results: Mapping[str, Applied]) -> list[Rule]:
+    """Write how each rule fared; what was changed since `done` was read is left to the next pass.
+
+    :returns: the rules that have failed and had not before
+    """
+    rules, failed = done.rules, []
+    instance = _locked(tx, rules, done.instance.id)
+    if instance is None:
+        return []
+    for rule in done.wanted:
+        result = results.get(rule.id, Applied("the backend told nothing of this rule"))
+        values: dict[str, Any] = {"state": "error" if result.error else "active"}
+        if rules is SHARE and result.key is not None:
+            values["access_key"] = result.key
+        unchanged = (rules.rule.id == rule.id, rules.rule.state.not_in(UNDER_WAY))
+        tx.execute(update(rules.rule).where(*unchanged).values(values))
+        if result.error and done.states[rule.id] != "error":
+            failed.append(rule)
+    forget(tx, rules, rules.rule.id.in_(done.denied))
+    _settle(tx, rules, instance, access_applied=done.generation)
+    return failed
+
+
+def give_up(tx: Session, rules: RuleSet, instance_id: str) -> None:
+    """After a failure: no rule waits any longer, but those that another operation will still see to."""
+    instance = _locked(tx, rules, instance_id)
+    if instance is None:
+        return
+    states = UNDER_WAY.values() if under_way(tx, rules, instance_id) else UNSETTLED
+    waiting = update(rules.rule).where(rules.of(instance), rules.rule.state.in_(tuple(states)))
+    tx.execute(waiting.values(state="error"))
+    _settle(tx, rules, instance)
+
+
+def forget(tx: Session, rules: RuleSet, *which: Any) -> None:
+    """Remove rules that the backend has no more (or that go with their share), and the locks that live with them."""
+    ids = list(tx.scalars(everything().columns(rules.rule, rules.rule.id).where(*which)))
+    drop_of_rules(tx, ids)
+    tx.execute(delete(rules.rule).where(rules.rule.id.in_(ids)))
+
+
+def under_way(tx: Session, rules: RuleSet, instance_id: str) -> bool:
+    """Whether an operation will bring the backend to the rules."""
+    return bool(
+        tx.scalar(everything().columns(Operation, Operation.id).where(*_operation(rules, instance_id)).limit(1))
+    )
+
+
+def behind(tx: Session, rules: RuleSet, backend: str) -> list[str]:
+    """Ids of the instances of a backend whose rules have changed, or were not applied, and that no operation has."""
+    model = rules.instance
+    return list(
+        tx.scalars(
+            everything()
+            .columns(model, model.id)
+            .where(
+                model.access_applied < model.access_wanted,
+                _on(rules, backend),
+                ~exists().where(*_operation(rules, model.id)),
+            )
+        )
+    )
+
+
+def _on(rules: RuleSet, backend: str) -> Any:
+    here = ShareInstance.host.startswith(f"{backend}#", autoescape=True)
+    if rules is SHARE:
+        return here
+    return exists().where(ShareInstance.id == SnapshotInstance.share_instance_id, here)
+
+
+def _operation(rules: RuleSet, instance_id: Any) -> tuple[Any, ...]:
+    of_kind = Operation.kind == rules.operation
+    return Operation.resource_id == instance_id, of_kind, Operation.state.in_(LIVE)
+
+
+def _locked(tx: Session, rules: RuleSet, instance_id: str) -> Any:
+    """The instance, kept from changing until the transaction ends; None when it is gone."""
+    model = rules.instance
+    statement = everything().select(model).where(model.id == instance_id).with_for_update()
+    return tx.scalars(statement.execution_options(populate_existing=True)).one_or_none()
+
+
+def _settle(tx: Session, rules: RuleSet, instance: Any, **values: Any) -> None:
+    """Show of an instance what its rules say."""
+    if rules is SHARE:
+        of_instance = everything().columns(AccessRule, AccessRule.state).where(rules.of(instance))
+        states = set(tx.scalars(of_instance.distinct()))
+        waits = states.intersection(UNSETTLED)
+        values["access_rules_status"] = "syncing" if waits else "error" if "error" in states else "active"
+    if values:
+        tx.execute(update(rules.instance).where(rules.instance.id == instance.id).values(values))
+
+
+def bring(db: Database, driver: ShareDriver, rules: RuleSet, instance_id: str) -> Callable[[Session], list[Rule]]:
+    """Bring a backend to the rules as they are now, by whoever has the instance's lock.
+
+    :returns: what records the results (`record`), for the transaction that ends this
+    :raises Superseded: the instance is gone
+    :raises BackendError: of the backend as a whole
+    """
+    done, ref = db.write(lambda tx: _read_with_ref(tx, rules, instance_id))
+    if isinstance(ref, ShareRef):
+        results = driver.apply_access(ref, done.wanted)
+    else:
+        assert isinstance(driver, MountableSnapshots)
+        results = driver.apply_snapshot_access(ref, done.wanted)
+    return lambda tx: record(tx, done, results)
+
+
+def _read_with_ref(tx: Session, rules: RuleSet, instance_id: str) -> tuple[Pass, ShareRef | SnapshotRef]:
+    done = read(tx, rules, instance_id)
+    return done, share_ref(tx, done.instance) if rules is SHARE else snapshot_ref(tx, done.instance)
