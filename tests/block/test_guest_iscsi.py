@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from pumice.block.drivers.base import Connector, Export
-from pumice.block.drivers.file import GIB, FileDriver
+from pumice.block.drivers.file import FileDriver
+from pumice.kernel.drivers import GIB
 from tests.block.drivers.conftest import section, volume
 from tests.support.guest import Guest, GuestError, Network
 from tests.support.open_iscsi import INITIATOR, exercise

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from oslo_config import cfg
 
+GIB = 1024**3
 _PLAIN = re.compile(r"[0-9a-z][0-9a-z.-]{0,79}")
 
 POOL_OPTIONS = [
@@ -82,3 +86,20 @@ def checked_name(text: str, what: str = "name") -> str:
     if _PLAIN.fullmatch(text):
         return text
     raise BackendError(f"{what} {text!r} is refused: 1 to 80 of 0-9, a-z, '.' and '-' are allowed")
+
+
+@contextlib.contextmanager
+def os_errors(what: str, backend: str) -> Iterator[None]:
+    """Turn errors of the operating system into the backend's.
+
+    :param what: what fails then: "deleting volume …"
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        missing = Path(str(error.filename)).name
+        raise ObjectMissing(f"{what} failed: {missing} is not on backend {backend}") from error
+    except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise NoSpace(f"{what} failed: backend {backend} has no space left") from error
+        raise BackendError(f"{what} failed on backend {backend}: {error.strerror}") from error

@@ -14,8 +14,8 @@ import pytest
 
 from pumice.block.drivers import copying
 from pumice.block.drivers.base import Connector, Driver, Export, SnapshotRef, VolumeRef, features
-from pumice.block.drivers.file import GIB, FileDriver
-from pumice.kernel.drivers import BackendError, NoSpace, ObjectMissing
+from pumice.block.drivers.file import FileDriver
+from pumice.kernel.drivers import GIB, BackendError, NoSpace, ObjectMissing
 from tests.block.drivers.conftest import MakeDriver, section, snapshot, volume
 from tests.support.loopfs import REFLINKS, loop_filesystem
 

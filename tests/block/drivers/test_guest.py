@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pumice.block.drivers.base import Connector, Export
-from pumice.block.drivers.file import GIB
+from pumice.kernel.drivers import GIB
 from tests.block.drivers.conftest import MakeDriver, volume
 from tests.support.guest import Guest, Network
 from tests.support.open_iscsi import INITIATOR, OpenIscsi, exercise

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from pumice.block.drivers.base import Connector, Export, VolumeRef
-from pumice.block.drivers.file import GIB, FileDriver
+from pumice.block.drivers.file import FileDriver
 from pumice.block.drivers.tgt import TgtExports
 from pumice.block.drivers.tgtd import Code, Mode, Op, Tgtd, TgtdAbsent, TgtdError
-from pumice.kernel.drivers import BackendError
+from pumice.kernel.drivers import GIB, BackendError
 from tests.block.drivers.conftest import MakeDriver, snapshot, volume
 from tests.support.iscsi import INITIATOR, qemu_io, size_of, writing
 from tests.support.loopfs import loop_filesystem

@@ -34,15 +34,6 @@ def name_file(file: int, path: Path) -> None:
         os.close(directory)
 
 
-def sync_directory(path: Path) -> None:
-    """Make the names in a directory durable."""
-    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
-
-
 def can_reflink(directory: Path) -> bool:
     """Whether files in `directory` can share their data, found out by doing it."""
     source, target = unnamed_file(directory), unnamed_file(directory)

@@ -13,7 +13,6 @@ its volume is overwritten, so both may come to need their whole size.
 from __future__ import annotations
 
 import contextlib
-import errno
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,15 +27,14 @@ from pumice.block.drivers.copying import (
     copy_sparse,
     name_file,
     reflink,
-    sync_directory,
     unnamed_file,
 )
 from pumice.block.drivers.options import COMMON
 from pumice.block.drivers.tgt import TgtExports
 from pumice.block.drivers.tgtd import Tgtd
-from pumice.kernel.drivers import BackendError, NoSpace, ObjectMissing, checked_uuid, over_subscription
+from pumice.kernel.drivers import GIB, BackendError, ObjectMissing, checked_uuid, os_errors, over_subscription
+from pumice.kernel.files import sync_directory
 
-GIB = 1024**3
 _REVERTED = ".reverted"
 _log = logging.getLogger(__name__)
 
@@ -94,7 +92,7 @@ class FileDriver:
     def start(self) -> None:
         if "," in str(self._volumes):
             raise BackendError(f"directory {self._volumes.parent} is refused: tgtd takes no path with a comma")
-        with self._errors("the start"):
+        with os_errors("the start", self._name):
             for directory in (self._volumes, self._snapshots):
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
                 directory.chmod(0o700)
@@ -108,7 +106,7 @@ class FileDriver:
         """Nothing is held between calls."""
 
     def pools(self) -> Sequence[VolumePoolStats]:
-        with self._errors("the statistics"):
+        with os_errors("the statistics", self._name):
             space = os.statvfs(self._volumes)
             files = [*_stats(self._volumes), *_stats(self._snapshots)]
         total, free = space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize
@@ -135,7 +133,7 @@ class FileDriver:
         ]
 
     def inventory(self) -> Inventory:
-        with self._errors("the inventory"):
+        with os_errors("the inventory", self._name):
             volumes, strange_volumes = _ids(self._volumes, "volume")
             snapshots, strange_snapshots = _ids(self._snapshots, "snapshot")
         return Inventory(volumes, snapshots, self._exports.export_ids(), strange_volumes | strange_snapshots)
@@ -146,14 +144,14 @@ class FileDriver:
     def delete_volume(self, volume: VolumeRef) -> None:
         path = self._volume_path(volume)
         self._exports.remove_volume(volume.id)
-        with self._errors(f"deleting volume {volume.id}"):
+        with os_errors(f"deleting volume {volume.id}", self._name):
             path.with_name(path.name + _REVERTED).unlink(missing_ok=True)
             path.unlink(missing_ok=True)
             sync_directory(self._volumes)
 
     def extend_volume(self, volume: VolumeRef, new_size: int) -> None:
         path = self._volume_path(volume)
-        with self._errors(f"extending volume {volume.id}"), _opened(path, os.O_RDWR) as file:
+        with os_errors(f"extending volume {volume.id}", self._name), _opened(path, os.O_RDWR) as file:
             size = max(os.fstat(file).st_size, new_size * GIB)
             os.ftruncate(file, size)
             os.fsync(file)
@@ -163,7 +161,7 @@ class FileDriver:
         self._build(self._snapshot_path(snapshot), snapshot.volume, snapshot.size)
 
     def delete_snapshot(self, snapshot: SnapshotRef) -> None:
-        with self._errors(f"deleting snapshot {snapshot.id}"):
+        with os_errors(f"deleting snapshot {snapshot.id}", self._name):
             self._snapshot_path(snapshot).unlink(missing_ok=True)
             sync_directory(self._snapshots)
 
@@ -176,7 +174,7 @@ class FileDriver:
     def revert_to_snapshot(self, volume: VolumeRef, snapshot: SnapshotRef) -> None:
         path = self._volume_path(volume)
         reverted = path.with_name(path.name + _REVERTED)
-        with self._errors(f"reverting volume {volume.id}"):
+        with os_errors(f"reverting volume {volume.id}", self._name):
             if not path.exists():
                 raise ObjectMissing(f"volume {volume.id} is not on backend {self._name}")
             reverted.unlink(missing_ok=True)
@@ -203,7 +201,7 @@ class FileDriver:
         """Make the file at `path`, of `size` GiB or its source's size if larger, unless it is there."""
         if path.exists():
             return
-        with self._errors(f"making {path.name}"):
+        with os_errors(f"making {path.name}", self._name):
             file = unnamed_file(path.parent)
             try:
                 if source:
@@ -230,19 +228,6 @@ class FileDriver:
             copy_sparse(file, target)
             if os.fstat(file).st_mtime_ns != before:
                 raise BackendError(f"{path.name} was written to while it was copied: try again")
-
-    @contextlib.contextmanager
-    def _errors(self, what: str) -> Iterator[None]:
-        """Turn errors of the operating system into the backend's."""
-        try:
-            yield
-        except FileNotFoundError as error:
-            missing = Path(str(error.filename)).name
-            raise ObjectMissing(f"{what} failed: {missing} is not on backend {self._name}") from error
-        except OSError as error:
-            if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-                raise NoSpace(f"{what} failed: backend {self._name} has no space left") from error
-            raise BackendError(f"{what} failed on backend {self._name}: {error.strerror}") from error
 
 
 @contextlib.contextmanager
