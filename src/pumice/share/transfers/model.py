@@ -20,7 +20,7 @@ class ShareTransfer(Owned, Base):
     __tablename__ = "share_transfers"
     __label__: ClassVar[str] = "Transfer"
 
-    share_id: Mapped[str] = mapped_column(String(36), ForeignKey("shares.id"), unique=True)
+    share_id: Mapped[str] = mapped_column(String(36), ForeignKey("shares.id", ondelete="CASCADE"), unique=True)
     name: Mapped[str | None]
     salt: Mapped[str] = mapped_column(String(255))
     key_hash: Mapped[str] = mapped_column(String(64))
