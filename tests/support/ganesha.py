@@ -33,8 +33,6 @@ def ganesha_server(directory: Path, network: Network | None = None) -> Iterator[
         yield server
     finally:
         server.stop()
-        if mounts.is_mount():
-            subprocess.run(["umount", str(mounts)], check=True, timeout=10)
 
 
 class NfsClient:

@@ -156,12 +156,10 @@ def test_an_export_made_again_keeps_its_rules(
         ("missing", "good", "NFS-Ganesha refused AddExport"),
     ],
 )
-def test_what_cannot_be_exported(
-    exporter: GaneshaExporter, share: Path, tmp_path: Path, path: str, name: str, error: str
-) -> None:
+def test_what_cannot_be_exported(exporter: GaneshaExporter, share: Path, path: str, name: str, error: str) -> None:
     exporter.export("other", share, "taken")
     with pytest.raises(BackendError, match=error):
-        exporter.export("one", tmp_path / path, name)
+        exporter.export("one", share.with_name(path), name)
     assert set(exporter.exports()) == {"other"}
     exporter.unexport("one")
 

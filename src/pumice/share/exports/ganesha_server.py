@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import socket
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from .daemon import Daemon, program, socket_directory
 from .ganesha import GaneshaExporter
 from .ganesha_bus import GaneshaBus
 from .ganesha_files import ExportFiles
+from .mounts import share_mounts, unshare_mounts
 
 _BUS = """\
 <busconfig>
@@ -140,13 +140,13 @@ class GaneshaServer:
         )
 
     def stop(self) -> None:
-        for daemon in (self._server, self._mapper, self._bus_daemon):
-            daemon.stop()
+        self._end()
+        unshare_mounts(self.mounts)
         if self._socket.parent != self._directory:
             shutil.rmtree(self._socket.parent, ignore_errors=True)
 
     def restart(self) -> None:
-        self.stop()
+        self._end()
         self.start()
 
     def check(self) -> bool:
@@ -158,6 +158,10 @@ class GaneshaServer:
             return False
         self.restart()
         return True
+
+    def _end(self) -> None:
+        for daemon in (self._server, self._mapper, self._bus_daemon):
+            daemon.stop()
 
     def _write_configuration(self) -> None:
         (self._directory / "recovery").mkdir(exist_ok=True)
@@ -190,29 +194,3 @@ class GaneshaServer:
         except BackendError:
             return False
         return True
-
-
-def share_mounts(directory: Path) -> None:
-    """Let what is mounted below a directory appear in mount namespaces that are made from ours."""
-    directory.mkdir(mode=0o711, parents=True, exist_ok=True)
-    if not _is_shared(directory):
-        if not directory.is_mount():
-            _run("mount", "--bind", str(directory), str(directory))
-        _run("mount", "--make-shared", str(directory))
-
-
-def _is_shared(directory: Path) -> bool:
-    """Whether the mount that a directory lies on passes its mounts on."""
-    best, shared = Path(), False
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        words = line.split()
-        point = Path(words[4].encode().decode("unicode_escape"))  # blanks are written as \040
-        if directory.resolve().is_relative_to(point) and len(point.parts) >= len(best.parts):
-            best, shared = point, any(word.startswith("shared:") for word in words[6 : words.index("-")])
-    return shared
-
-
-def _run(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    if done.returncode:
-        raise BackendError(f"{' '.join(command)} failed: {done.stderr.strip()}")
