@@ -181,9 +181,14 @@ def refund(tx: Session, project_id: str, charged: Mapping[str, int]) -> None:
 
     :param charged: resource → what it was charged with
     """
-    for resource, amount in sorted(charged.items()):
-        if amount:
-            _add(tx, project_id, resource, -amount, UNLIMITED)
+    adjust(tx, project_id, {resource: -amount for resource, amount in charged.items()})
+
+
+def adjust(tx: Session, project_id: str, deltas: Mapping[str, int]) -> None:
+    """Change the counters of a project by what is a fact already, whatever the limits."""
+    for resource, delta in sorted(deltas.items()):
+        if delta and not _add(tx, project_id, resource, delta, UNLIMITED) and delta > 0:
+            _insert(tx, insert(QuotaUsage).values(project_id=project_id, resource=resource, in_use=delta))
 
 
 def _add(tx: Session, project_id: str, resource: str, delta: int, limit: int) -> bool:

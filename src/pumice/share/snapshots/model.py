@@ -11,7 +11,10 @@ from pumice.kernel.db.base import Base, Moving, Owned, Versioned
 
 
 class ShareSnapshot(Versioned, Base):
-    """`size` in GiB is the share's when the snapshot was taken; `status` is the projection of its instance's."""
+    """`size` in GiB is the share's when the snapshot was taken.
+
+    `status` and `provider_location` are projections of its instance's (`share.snapshots.moving`).
+    """
 
     __tablename__ = "share_snapshots"
     __label__: ClassVar[str] = "Snapshot"
@@ -23,6 +26,7 @@ class ShareSnapshot(Versioned, Base):
     proto: Mapped[str] = mapped_column(String(16))
     name: Mapped[str | None]
     description: Mapped[str | None]
+    provider_location: Mapped[str | None]
     meta: Mapped[dict[str, str]] = mapped_column("metadata", default=dict)
 
 

@@ -1,7 +1,144 @@
-"""What is done to snapshots asynchronously."""
+"""What is done to snapshots asynchronously: create, delete, manage, unmanage."""
 
 from __future__ import annotations
 
-from pumice.kernel.operations.kinds import Kind
+from typing import Any
 
-KINDS: tuple[Kind, ...] = ()
+from sqlalchemy import delete
+from sqlalchemy.orm import Session
+
+from pumice.kernel.backends import refused
+from pumice.kernel.db.scope import everything
+from pumice.kernel.drivers import BackendError
+from pumice.kernel.moves import Superseded
+from pumice.kernel.operations.kinds import Done, Failure, Outcome
+from pumice.kernel.operations.worker import Run
+from pumice.kernel.quotas import adjust, refund
+from pumice.share.access import rules as access
+from pumice.share.access.model import SnapshotAccessRule
+from pumice.share.backends import alone, driver_of
+from pumice.share.drivers.base import Manages, ShareRef, SnapshotRef, Snapshots
+from pumice.share.message_codes import Action, Detail
+from pumice.share.quotas.resources import snapshot_charge
+from pumice.share.refs import snapshot_ref
+from pumice.share.shares.model import Share
+from pumice.share.snapshots import exports, moves
+from pumice.share.snapshots.model import ShareSnapshot, SnapshotExportLocation, SnapshotInstance
+from pumice.share.snapshots.moving import kind
+
+WHOLE = "100%"
+
+
+def _found(run: Run) -> tuple[SnapshotInstance, SnapshotRef, Share]:
+    """:raises Superseded: the snapshot is gone"""
+    id = run.operation.resource_id
+    with run.db.read() as tx:
+        instance = everything().find(tx, SnapshotInstance, id)
+        if instance is None:
+            raise Superseded(f"snapshot instance {id} is gone")
+        return instance, snapshot_ref(tx, instance), everything().get(tx, Share, instance.share_id)
+
+
+def _create(run: Run) -> Outcome:
+    instance, ref, share = _found(run)
+    driver = driver_of(run)
+    assert isinstance(driver, Snapshots)
+    try:
+        location = driver.create_snapshot(ref)
+        paths = exports.export(driver_of(run), ref, share)
+    except BackendError as error:
+        raise _refused(error) from error
+    values = {"provider_location": location, "progress": WHOLE}
+    return Done(values, also=lambda tx: exports.store(tx, instance, paths))
+
+
+def _refused(error: BackendError) -> Failure:
+    return refused(error, Detail.UNKNOWN, Detail.NO_BACKEND)
+
+
+def _abandon(run: Run) -> None:
+    """A create that was taken away by a deletion leaves nothing, whether or not that has ended by now."""
+    id = run.operation.resource_id
+    with run.db.read() as tx:
+        instance = everything().find(tx, SnapshotInstance, id)
+    if instance is None or instance.status == moves.DELETE.via:
+        share = ShareRef(id=run.args["instance_id"], size=0, proto="")
+        run.environment.driver.delete_snapshot(SnapshotRef(id=id, share=share, size=0))
+
+
+def _delete(run: Run) -> Outcome:
+    instance, ref, _share = _found(run)
+    driver = driver_of(run)
+    assert isinstance(driver, Snapshots)
+    try:
+        driver.delete_snapshot(ref)
+    except BackendError as error:
+        raise _refused(error) from error
+    return Done(also=lambda tx: remove_rows(tx, instance))
+
+
+def remove_rows(tx: Session, instance: SnapshotInstance) -> None:
+    """Remove what hangs on a snapshot's only instance, and return what it took of quota.
+
+    The instance's own row goes with the end of its move, and then the snapshot's.
+    """
+    snapshot = everything().get(tx, ShareSnapshot, instance.snapshot_id)
+    access.forget(tx, access.SNAPSHOT, SnapshotAccessRule.snapshot_id == snapshot.id)
+    tx.execute(delete(SnapshotExportLocation).where(SnapshotExportLocation.snapshot_instance_id == instance.id))
+    refund(tx, snapshot.project_id, charge_of(snapshot))
+
+
+def charge_of(snapshot: ShareSnapshot) -> dict[str, int]:
+    """What a snapshot takes of its project's quotas."""
+    return snapshot_charge(snapshot.size, snapshot.share_type_id, snapshot.user_id)
+
+
+def _manage(run: Run) -> Outcome:
+    instance, ref, share = _found(run)
+    driver = _managing(run)
+    try:
+        size = driver.manage_snapshot(ref, instance.provider_location or "", run.args["driver_options"])
+        paths = exports.export(driver_of(run), ref, share)
+    except BackendError as error:
+        raise _refused(error) from error
+
+    def also(tx: Session) -> None:
+        exports.store(tx, instance, paths)
+        _resize(tx, instance.snapshot_id, size)
+
+    return Done({"progress": WHOLE}, also)
+
+
+def _resize(tx: Session, snapshot_id: str, size: int) -> None:
+    """Let a snapshot count as large as it turned out to be; it is there, so no limit refuses it."""
+    snapshot = everything().get(tx, ShareSnapshot, snapshot_id)
+    before = charge_of(snapshot)
+    snapshot.size = size
+    tx.flush()
+    adjust(tx, snapshot.project_id, {key: now - before[key] for key, now in charge_of(snapshot).items()})
+
+
+def _managing(run: Run) -> Any:
+    driver = driver_of(run)
+    if not isinstance(driver, Manages):
+        raise Failure("the backend cannot take over or let go of snapshots", detail=Detail.UNKNOWN)
+    return driver
+
+
+def _unmanage(run: Run) -> Outcome:
+    instance, ref, _share = _found(run)
+    driver = _managing(run)
+    try:
+        driver.unmanage_snapshot(ref)
+    except BackendError as error:
+        raise _refused(error) from error
+    return Done(also=lambda tx: remove_rows(tx, instance))
+
+
+CREATE = kind("create", moves.CREATE, steps={"run": alone(_create)}, abandon=_abandon, action=Action.CREATE)
+DELETE = kind("delete", moves.DELETE, steps={"run": alone(_delete)}, action=Action.DELETE)
+FORCE_DELETE = kind("force_delete", moves.FORCE_DELETE, steps={"run": alone(_delete)}, action=Action.DELETE)
+MANAGE = kind("manage", moves.MANAGE, steps={"run": alone(_manage)}, action=Action.CREATE)
+UNMANAGE = kind("unmanage", moves.UNMANAGE, steps={"run": alone(_unmanage)})
+
+KINDS = (CREATE, DELETE, FORCE_DELETE, MANAGE, UNMANAGE)

@@ -1,0 +1,160 @@
+"""How snapshots move: their instances do, by operations, and the snapshot shows what its instance is.
+
+Whoever begins to change a snapshot locks its share's row first, as whoever changes the share does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, exists, update
+from sqlalchemy.orm import Session
+
+from pumice.kernel.db.base import new_id, utcnow
+from pumice.kernel.db.scope import everything
+from pumice.kernel.moves import Guard, Move
+from pumice.kernel.operations.kinds import Kind
+from pumice.kernel.operations.model import Hold, Operation
+from pumice.share.backends import queue_of
+from pumice.share.shares.model import Share, ShareInstance
+from pumice.share.snapshots.model import ShareSnapshot, SnapshotInstance
+
+if TYPE_CHECKING:
+    from pumice.kernel.api.request import Request
+
+NOT_READ = Guard(
+    ~exists().where(Hold.resource_id == SnapshotInstance.snapshot_id),
+    "The snapshot is being read by another request: try again when that has ended.",
+)
+
+
+def instance_of(tx: Session, snapshot_id: str) -> SnapshotInstance | None:
+    of_snapshot = everything().select(SnapshotInstance).where(SnapshotInstance.snapshot_id == snapshot_id)
+    statement = of_snapshot.order_by(SnapshotInstance.created_at, SnapshotInstance.id).limit(1)
+    return tx.scalars(statement.execution_options(populate_existing=True)).one_or_none()
+
+
+def project(tx: Session, snapshot_id: str) -> None:
+    """Let a snapshot show what its instance is; without an instance, the snapshot is gone."""
+    instance = instance_of(tx, snapshot_id)
+    if instance is None:
+        tx.execute(delete(ShareSnapshot).where(ShareSnapshot.id == snapshot_id))
+        return
+    tx.execute(
+        update(ShareSnapshot)
+        .where(ShareSnapshot.id == snapshot_id)
+        .values(
+            status=instance.status,
+            provider_location=instance.provider_location,
+            version=ShareSnapshot.version + 1,
+            updated_at=utcnow(),
+        )
+        .execution_options(synchronize_session=False)
+    )
+
+
+def follow(tx: Session, operation: Operation) -> None:
+    """`Kind.after`: the snapshot shows how its instance's move has ended."""
+    project(tx, operation.args["snapshot_id"])
+
+
+def kind(name: str, move: Move, **more: Any) -> Kind:
+    """A kind of operation that moves a snapshot instance; its `args` are those of `arguments`."""
+    return Kind(
+        name=f"snapshot.{name}",
+        resource_type="SHARE_SNAPSHOT",
+        model=SnapshotInstance,
+        move=move,
+        after=follow,
+        subject=lambda operation: ("SHARE_SNAPSHOT", operation.args["snapshot_id"]),
+        **more,
+    )
+
+
+def arguments(instance: SnapshotInstance) -> dict[str, Any]:
+    """`instance_id` is the share instance's: its lock is that of its snapshots too (`share.backends.alone`)."""
+    return {
+        "snapshot_id": instance.snapshot_id,
+        "share_id": instance.share_id,
+        "instance_id": instance.share_instance_id,
+    }
+
+
+def add(
+    tx: Session,
+    req: Request,
+    kind: Kind,
+    share: Share,
+    source: ShareInstance,
+    *,
+    ids: tuple[str, str, str],
+    provider_location: str | None = None,
+    args: Mapping[str, Any] | None = None,
+    **values: Any,
+) -> ShareSnapshot:
+    """Add a snapshot of a share that is locked, and the operation that makes it.
+
+    :param ids: of the snapshot, its instance and the operation
+    """
+    assert kind.move is not None
+    assert kind.move.via is not None
+    snapshot_id, instance_id, operation_id = ids
+    common = {
+        "project_id": share.project_id,
+        "user_id": req.context.user_id,
+        "share_id": share.id,
+        "status": kind.move.via,
+        "provider_location": provider_location,
+    }
+    snapshot = ShareSnapshot(
+        id=snapshot_id, share_type_id=share.share_type_id, size=share.size, proto=share.proto, **common, **values
+    )
+    instance = SnapshotInstance(
+        id=instance_id,
+        snapshot_id=snapshot_id,
+        share_instance_id=source.id,
+        operation_id=operation_id,
+        progress="0%",
+        **common,
+    )
+    # In this order: no relationship tells SQLAlchemy that the one refers to the other.
+    for row in (snapshot, instance):
+        tx.add(row)
+        tx.flush()
+    req.service.journal.submit(
+        tx,
+        kind,
+        req.context,
+        id=operation_id,
+        queue=queue_of(source.backend),
+        resource_id=instance_id,
+        project_id=snapshot.project_id,
+        args=arguments(instance) | dict(args or {}),
+        resource=instance,
+    )
+    req.reply_headers["X-Operation-Id"] = operation_id
+    return snapshot
+
+
+def begin(tx: Session, req: Request, kind: Kind, snapshot: ShareSnapshot) -> None:
+    """Begin the kind's move on the instance of a snapshot whose share is locked.
+
+    :raises ApiError: the status refuses, or somebody reads the snapshot
+    """
+    instance = instance_of(tx, snapshot.id)
+    assert instance is not None
+    source = everything().get(tx, ShareInstance, instance.share_instance_id)
+    operation_id = new_id()
+    req.service.journal.begin(
+        tx,
+        kind,
+        req.context,
+        id=operation_id,
+        queue=queue_of(source.backend),
+        resource_id=instance.id,
+        guards=[NOT_READ],
+        args=arguments(instance),
+    )
+    project(tx, snapshot.id)
+    req.reply_headers["X-Operation-Id"] = operation_id
