@@ -1,4 +1,8 @@
+import os
+
 import pytest
+
+from tests.support import databases
 
 pytest_plugins = ["tests.support.keystone"]
 
@@ -6,3 +10,15 @@ pytest_plugins = ["tests.support.keystone"]
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--crash-rounds", type=int, default=2, help="Rounds of each crash test; the full run has 20.")
     parser.addoption("--seed", type=int, default=1, help="Seed of the random actions and moments of crash tests.")
+    parser.addoption(
+        "--database", help="URL of a MariaDB or PostgreSQL server where tests make databases of their own."
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if url := config.getoption("--database"):
+        os.environ[databases.SERVER] = url
+
+
+def pytest_unconfigure() -> None:
+    databases.drop_all()

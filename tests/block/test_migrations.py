@@ -11,10 +11,11 @@ from pumice.block.tables import TABLES
 from pumice.kernel.db import migrations
 from pumice.kernel.db.base import Base
 from pumice.kernel.db.engine import Database
+from tests.support.databases import url_of
 
 
 def test_the_steps_lead_to_the_tables_that_the_code_declares(tmp_path: Path) -> None:
-    db = Database(f"sqlite:///{tmp_path / 'db'}")
+    db = Database(url_of(tmp_path / "db.sqlite"))
     migrations.upgrade(db, "block")
     names = {table.name for table in TABLES}
 
@@ -28,7 +29,7 @@ def test_the_steps_lead_to_the_tables_that_the_code_declares(tmp_path: Path) -> 
 
 
 def test_an_empty_database_is_refused_with_the_command_that_helps(tmp_path: Path) -> None:
-    db = Database(f"sqlite:///{tmp_path / 'db'}")
+    db = Database(url_of(tmp_path / "db.sqlite"))
     with pytest.raises(migrations.SchemaError, match=r"none.*pumice db upgrade --service block"):
         migrations.check(db, "block")
     assert migrations.upgrade(db, "block") == migrations.newest("block")

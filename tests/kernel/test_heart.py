@@ -14,13 +14,14 @@ from pumice.kernel.db.base import Base, utcnow
 from pumice.kernel.db.engine import Database
 from pumice.kernel.heart import Heart
 from pumice.kernel.services import Cluster, Identity, WorkerService
+from tests.support.databases import url_of
 
 IDENTITY = Identity("a@one", "cinder-volume", "volume")
 
 
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[Database]:
-    db = Database(f"sqlite:///{tmp_path}/db.sqlite")
+    db = Database(url_of(tmp_path / "db.sqlite"))
     Base.metadata.create_all(db.engine, tables=[WorkerService.__table__, Cluster.__table__])
     yield db
     db.close()
@@ -75,7 +76,7 @@ def test_up_within_one_interval_after_an_outage(db: Database, tmp_path: Path) ->
 
 
 def test_it_survives_a_database_that_is_not_there_yet(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    db = Database(f"sqlite:///{tmp_path}/db.sqlite")
+    db = Database(url_of(tmp_path / "db.sqlite"))
     heart = Heart(db, IDENTITY, 0.1)
     heart.start()
     assert heart.service_id is None

@@ -13,13 +13,14 @@ from pumice.kernel.db.engine import Database
 from pumice.kernel.db.scope import everything, own
 from pumice.kernel.errors import NotFound
 from pumice.kernel.messages import Action, Code, Detail, Message
+from tests.support.databases import url_of
 
 VOLUME_ID = "6b8f2b8e-0d0e-4d5e-9f39-f1d7a0a1b0c1"
 
 
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[Database]:
-    db = Database(f"sqlite:///{tmp_path}/db.sqlite")
+    db = Database(url_of(tmp_path / "db.sqlite"))
     Base.metadata.create_all(db.engine, tables=[Message.__table__])
     yield db
     db.close()

@@ -22,11 +22,12 @@ from pumice.kernel.db.base import Base, utcnow
 from pumice.kernel.db.engine import Database
 from pumice.kernel.messaging import messaging_conf, oslo_messaging
 from pumice.kernel.notify import BATCH, Notification, Notifier
+from tests.support.databases import url_of
 
 
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[Database]:
-    db = Database(f"sqlite:///{tmp_path}/db.sqlite")
+    db = Database(url_of(tmp_path / "db.sqlite"))
     Base.metadata.create_all(db.engine, tables=[Notification.__table__])
     yield db
     db.close()

@@ -13,6 +13,7 @@ from pumice.kernel.db.base import Base, utcnow
 from pumice.kernel.db.engine import Database
 from pumice.kernel.errors import BadRequest, NotFound
 from pumice.kernel.services import Cluster, Identity, WorkerService
+from tests.support.databases import url_of
 
 VOLUME = "cinder-volume"
 DOWN = 60
@@ -20,7 +21,7 @@ DOWN = 60
 
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[Database]:
-    db = Database(f"sqlite:///{tmp_path}/db.sqlite")
+    db = Database(url_of(tmp_path / "db.sqlite"))
     Base.metadata.create_all(db.engine, tables=[WorkerService.__table__, Cluster.__table__])
     yield db
     db.close()

@@ -15,6 +15,7 @@ from pumice.block.service import BlockService
 from pumice.kernel import config
 from pumice.kernel.db import migrations
 from pumice.kernel.db.engine import Database
+from tests.support.databases import url_of
 from tests.support.identity import HEADER, Identity
 
 LATEST = "3.71"
@@ -40,7 +41,7 @@ class Block:
         }
         overrides = {
             "DEFAULT": general | options,
-            "database": {"connection": f"sqlite:///{directory}/block.sqlite"},
+            "database": {"connection": url_of(directory / "block.sqlite")},
             "coordination": {"backend_url": f"file://{directory}/locks"},
             "operations": {"sweep_interval": 0.5, "threads": 8},
             **backends,

@@ -19,6 +19,7 @@ from pumice.block.drivers.base import Driver
 from pumice.kernel import config
 from pumice.kernel.db.engine import Database
 from pumice.kernel.operations.model import LIVE, Operation
+from tests.support.databases import url_of
 from tests.support.identity import HEADER, PEOPLE
 from tests.support.tgtd import free_port
 
@@ -48,7 +49,7 @@ class Deployment:
         }
         sections: dict[str, Mapping[str, Any]] = {
             "DEFAULT": general,
-            "database": {"connection": f"sqlite:///{directory}/block.sqlite"},
+            "database": {"connection": url_of(directory / "block.sqlite")},
             "operations": {"threads": 60, "reserved_threads": 8, "sweep_interval": 1},
             **backends,
         }
@@ -120,7 +121,7 @@ class Deployment:
         return found
 
     def database(self) -> Database:
-        return Database(f"sqlite:///{self.directory}/block.sqlite")
+        return Database(url_of(self.directory / "block.sqlite"))
 
     def drivers(self) -> dict[str, Driver]:
         """Drivers of our own on the same backends, to look at what they hold."""

@@ -14,13 +14,14 @@ from pumice.block.volumes.moves import STATUSES
 from pumice.kernel.db import migrations
 from pumice.kernel.db.base import new_id
 from pumice.kernel.db.engine import Database
+from tests.support.databases import url_of
 
 VOLUME = new_id()
 
 
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[Database]:
-    database = Database(f"sqlite:///{tmp_path}/block.sqlite")
+    database = Database(url_of(tmp_path / "block.sqlite"))
     migrations.upgrade(database, "block")
     yield database
     database.close()

@@ -12,11 +12,12 @@ from pumice.kernel.db.base import Base
 from pumice.kernel.db.engine import Database
 from pumice.kernel.errors import OverLimit
 from pumice.kernel.quotas import Quotas
+from tests.support.databases import url_of
 
 
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[Database]:
-    db = Database(f"sqlite:///{tmp_path}/quotas.sqlite")
+    db = Database(url_of(tmp_path / "quotas.sqlite"))
     Base.metadata.create_all(db.engine)
     yield db
     db.close()

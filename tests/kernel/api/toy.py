@@ -27,6 +27,7 @@ from pumice.kernel.db.engine import Database
 from pumice.kernel.db.filters import flag, pairs, text, times, whole_number
 from pumice.kernel.db.paging import Filter, Listing
 from pumice.kernel.errors import Conflict, OverLimit, ServerFault
+from tests.support.databases import url_of
 from tests.support.identity import PROJECT_A, Identity
 
 DIALECT = Dialect(
@@ -248,7 +249,7 @@ class Toy:
     """The service, its client, and a few words for tests."""
 
     def __init__(self, directory: Path, dialect: Dialect = DIALECT, table: list[Route] = TABLE, **options: Any) -> None:
-        self.db = Database(f"sqlite:///{directory}/toy.sqlite")
+        self.db = Database(url_of(directory / "toy.sqlite"))
         Base.metadata.create_all(self.db.engine, tables=[Stone.__table__])  # type: ignore[list-item]
         self.policy = ToyPolicy()
         self.metrics = ToyMetrics()

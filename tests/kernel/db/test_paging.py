@@ -17,6 +17,7 @@ from pumice.kernel.db.paging import Filter, Listing, Page, read_resource_filters
 from pumice.kernel.errors import BadRequest, NotFound
 from tests.kernel.api.requests import a_request
 from tests.kernel.api.toy import STONES, Stone
+from tests.support.databases import url_of
 from tests.support.identity import PROJECT_A, PROJECT_B
 
 START = datetime.datetime(2026, 1, 1)
@@ -42,7 +43,7 @@ def stone(number: int, **values: Any) -> Stone:
 
 @pytest.fixture(scope="module")
 def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    database = Database(f"sqlite:///{tmp_path_factory.mktemp('paging')}/db.sqlite")
+    database = Database(url_of(tmp_path_factory.mktemp("paging") / "db.sqlite"))
     Stone.metadata.create_all(database.engine, tables=[Stone.__table__])  # type: ignore[list-item]
     rows = [stone(number) for number in range(12)] + [stone(99, project_id=PROJECT_B)]
     database.write(lambda tx: tx.add_all(rows))

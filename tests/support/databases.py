@@ -1,0 +1,52 @@
+"""Where tests keep their databases: an SQLite file each, or, with `--database URL`, a database each on that server.
+
+pytest tests/kernel tests/block --database mysql+pymysql://root@127.0.0.1/
+pytest tests/kernel tests/block --database postgresql+psycopg2://postgres@127.0.0.1/postgres
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from sqlalchemy import create_engine, make_url, text
+
+SERVER = "PUMICE_TEST_DATABASE"
+"""Where `--database` is kept, in the environment, for all that makes databases without pytest's configuration."""
+
+# Texts that differ are different, as elsewhere; `kernel.db.migrations` sees to that too.
+_TEXT = {"mysql": "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"}
+
+_made: set[str] = set()
+
+
+def url_of(file: Path) -> str:
+    """The URL of the database that belongs to `file`, the same at each call; on a server it is made when missing."""
+    server = os.environ.get(SERVER)
+    if not server:
+        return f"sqlite:///{file}"
+    name = f"pumice_test_{hashlib.sha256(str(file).encode()).hexdigest()[:16]}"
+    if name not in _made:
+        _made.add(name)
+        kind = _TEXT.get(make_url(server).get_backend_name(), "")
+        _execute(server, f"DROP DATABASE IF EXISTS {name}", f"CREATE DATABASE {name} {kind}")
+    return make_url(server).set(database=name).render_as_string(hide_password=False)
+
+
+def drop_all() -> None:
+    """Remove from the server what `url_of` has made there."""
+    for name in _made:
+        server = os.environ[SERVER]
+        # PostgreSQL drops none that a pool still has a connection to, unless forced.
+        force = "WITH (FORCE)" if make_url(server).get_backend_name() == "postgresql" else ""
+        _execute(server, f"DROP DATABASE IF EXISTS {name} {force}")
+    _made.clear()
+
+
+def _execute(server: str, *statements: str) -> None:
+    engine = create_engine(server, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+    engine.dispose()
