@@ -109,3 +109,9 @@ def test_the_default_is_a_share_of_what_is_free(tmp_path, monkeypatch):
 def test_a_missing_tool_is_named_with_its_package():
     with pytest.raises(StandaloneError, match=r"^mkfs\.nothing is missing: apt-get install nothing-progs$"):
         storage.find_tool("mkfs.nothing", "nothing-progs")
+
+
+def test_what_a_tool_says_is_told_without_the_hint_behind_it():
+    script = "echo 'mount: permission denied.' >&2; echo '       dmesg(1) may have more information.' >&2; exit 32"
+    with pytest.raises(StandaloneError, match=r"^sh failed: mount: permission denied\.$"):
+        storage._run("sh", "dash", "-c", script)

@@ -130,7 +130,9 @@ def _run(tool: str, package: str, *arguments: str) -> None:
     except subprocess.TimeoutExpired:
         raise StandaloneError(f"{tool} did not end within 120 s") from None
     if done.returncode != 0:
-        lines = (done.stderr or done.stdout).strip().splitlines() or [f"exit code {done.returncode}"]
+        said = (done.stderr or done.stdout).strip().splitlines()
+        # mount's last line is a hint that tells nothing.
+        lines = [line for line in said if "dmesg(1)" not in line] or [f"exit code {done.returncode}"]
         raise StandaloneError(f"{tool} failed: {lines[-1]}")
 
 
