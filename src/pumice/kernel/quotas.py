@@ -141,16 +141,7 @@ class Quotas:
 
     def _limits_of(self, tx: Session, owners: tuple[str, ...], resources: Iterable[str]) -> dict[str, int]:
         names = list(resources)
-        if not names:
-            return {}
-        found: dict[tuple[str, str], int] = {
-            (row.owner, row.resource): row.value
-            for row in tx.execute(
-                select(QuotaLimit.owner, QuotaLimit.resource, QuotaLimit.value).where(
-                    QuotaLimit.owner.in_(owners), QuotaLimit.resource.in_(names)
-                )
-            )
-        }
+        found = self._set_for(tx, owners, names)
         return {
             name: next(
                 (found[owner, name] for owner in owners if (owner, name) in found),
@@ -158,6 +149,17 @@ class Quotas:
             )
             for name in names
         }
+
+    def own_limits(self, tx: Session, owner: str, resources: Iterable[str]) -> dict[str, int]:
+        """The limits that were set for an owner itself, of those of `resources` that have one."""
+        return {resource: value for (_, resource), value in self._set_for(tx, (owner,), list(resources)).items()}
+
+    def _set_for(self, tx: Session, owners: tuple[str, ...], names: list[str]) -> dict[tuple[str, str], int]:
+        """(owner, resource) → the limit, where one was set."""
+        if not names:
+            return {}
+        here = (QuotaLimit.owner.in_(owners), QuotaLimit.resource.in_(names))
+        return {(row.owner, row.resource): row.value for row in tx.scalars(select(QuotaLimit).where(*here))}
 
     def _in_use(self, tx: Session, project_id: str, resource: str) -> int | None:
         here = (QuotaUsage.project_id == project_id, QuotaUsage.resource == resource)
