@@ -10,10 +10,11 @@ import pytest
 from pumice.block.drivers.base import Connector, Export
 from pumice.block.drivers.file import FileDriver
 from pumice.kernel.drivers import GIB
-from tests.block.drivers.conftest import section, volume
+from tests.block.drivers.conftest import volume
 from tests.support.guest import Guest, GuestError, Network
 from tests.support.open_iscsi import INITIATOR, exercise
 from tests.support.relay import Relay
+from tests.support.sections import section
 from tests.support.tgtd import TgtdServer
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]

@@ -6,24 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from oslo_config import cfg
 
-from pumice.block.drivers.base import DriverClass, SnapshotRef, VolumeRef
+from pumice.block.drivers.base import SnapshotRef, VolumeRef
 from pumice.block.drivers.file import FileDriver
 from tests.support.loopfs import loop_filesystem
+from tests.support.sections import section
 from tests.support.tgtd import TgtdServer
 
 MakeDriver = Callable[..., FileDriver]
-
-
-def section(driver: DriverClass, **values: Any) -> cfg.ConfigOpts.GroupAttr:
-    """A backend's section with these values, and the driver's defaults."""
-    conf = cfg.ConfigOpts()
-    conf.register_opts(driver.options, group="backend")
-    conf([], default_config_files=[], default_config_dirs=[])
-    for name, value in values.items():
-        conf.set_override(name, value, group="backend")
-    return conf.backend
 
 
 def volume(size: int = 1) -> VolumeRef:

@@ -16,8 +16,9 @@ from pumice.block.drivers import copying
 from pumice.block.drivers.base import Connector, Driver, Export, SnapshotRef, VolumeRef, features
 from pumice.block.drivers.file import FileDriver
 from pumice.kernel.drivers import GIB, BackendError, NoSpace, ObjectMissing
-from tests.block.drivers.conftest import MakeDriver, section, snapshot, volume
+from tests.block.drivers.conftest import MakeDriver, snapshot, volume
 from tests.support.loopfs import REFLINKS, loop_filesystem
+from tests.support.sections import section
 
 pytestmark = pytest.mark.real
 

@@ -18,7 +18,8 @@ from pumice.block.drivers.base import Connector, Driver, Export, VolumeRef, feat
 from pumice.block.drivers.simulated import SimulatedDriver
 from pumice.kernel.drivers import BackendError, NoSpace, ObjectMissing
 from pumice.kernel.simulation import Dial
-from tests.block.drivers.conftest import section, snapshot, volume
+from tests.block.drivers.conftest import snapshot, volume
+from tests.support.sections import section
 
 MakeSimulated = Callable[..., SimulatedDriver]
 
