@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, UpdateBase, and_, delete, select, update
+from sqlalchemy import ColumnElement, SQLColumnExpression, UpdateBase, and_, delete, select, update
 from sqlalchemy.orm import Session
 
 from pumice.kernel.db.base import Moving, Versioned, utcnow
@@ -127,7 +127,9 @@ def touch(tx: Session, model: type[V], id: str, *, guards: Sequence[Guard] = (),
 
 def _change(tx: Session, model: type[V], id: str, conditions: Sequence[ColumnElement[bool]], values: Any) -> bool:
     values = values | {"version": model.version + 1, "updated_at": utcnow()}
-    return bool(changed(tx, update(model).where(model.id == id, *conditions).values(values)))
+    # MySQL and MariaDB assign from left to right: what reads the row comes before what replaces a value.
+    ordered = sorted(values.items(), key=lambda item: not isinstance(item[1], SQLColumnExpression))
+    return bool(changed(tx, update(model).where(model.id == id, *conditions).ordered_values(*ordered)))
 
 
 def lock(tx: Session, model: type[V], id: str) -> V:

@@ -287,7 +287,8 @@ def _order(listing: Listing[Any], wanted: Sequence[tuple[str, str]], version: Ve
 
 def _contains(column: Any, value: str) -> ColumnElement[bool]:
     is_text = column is not None and isinstance(getattr(column, "type", None), String)
-    return column.contains(value, autoescape=True) if is_text else false()
+    # In small letters on both sides: the databases' own LIKE differ in what case means.
+    return column.icontains(value, autoescape=True) if is_text else false()
 
 
 def _nullable(column: Any) -> bool:
