@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from pumice.block import messages
+from pumice.block.message_codes import Action, Detail
 from pumice.kernel.db.base import new_id, utcnow
-from pumice.kernel.messages import Action, Detail, Message, record
+from pumice.kernel.messages import Code, Message, record
 from tests.block.conftest import BlockApi, MakeApi
 from tests.support.identity import PROJECT_A, PROJECT_B
 
@@ -113,3 +114,10 @@ def test_others_messages_are_not_there(api: BlockApi) -> None:
 def test_there_are_no_messages_before_3_3(api: BlockApi) -> None:
     api.refused(404, "GET", "/messages", version="3.2")
     api.refused(404, "POST", "/messages", {})
+
+
+@pytest.mark.parametrize(("codes", "count"), [(Action, 16), (Detail, 30)])
+def test_codes_are_complete_and_distinct(codes: type[Code], count: int) -> None:
+    assert [code.id for code in codes] == [f"{number:03}" for number in range(1, count + 1)]
+    assert len({code.text for code in codes}) == count
+    assert not any(":" in code.text for code in codes)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
+from functools import partial
 from typing import Any
 
 from pumice.block.attachments.exports import wanted_exports
 from pumice.block.compute import Compute
 from pumice.block.drivers.base import Driver, Export, SnapshotRef, VolumePoolStats, VolumeRef, features
+from pumice.block.message_codes import Detail
 from pumice.block.snapshots.model import Snapshot
 from pumice.block.volumes.model import Volume
 from pumice.kernel import backends
@@ -39,8 +41,13 @@ alone = backends.alone(lambda run: exports_lock(run.args.get("volume_id", run.op
 """Of steps that change the exports of their volume: `args["volume_id"]`, or the resource."""
 
 
+refused = partial(backends.refused, full=Detail.NO_BACKEND)
+
+
 class VolumeBackend(backends.Backend[Driver]):
     """:param backend_name: what types ask for (`volume_backend_name`)"""
+
+    not_started = Detail.DRIVER_NOT_STARTED
 
     def __init__(
         self, name: str, backend_name: str, driver: Driver, *, db: Database, bus: Bus, locks: Locks, compute: Compute

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from sqlalchemy.orm import Session
 
+from pumice.block.message_codes import Action, Detail
 from pumice.kernel.api.routes import MEMBER, READER, Route, Rule
 from pumice.kernel.api.views import Of, OmitNone, View
 from pumice.kernel.db.filters import text
@@ -37,7 +38,7 @@ MESSAGES = Listing(
 class MessageDetail(View):
     id: str
     event_id: str
-    user_message: Annotated[str, Of(lambda row, _: user_message(row))]
+    user_message: Annotated[str, Of(lambda row, _: user_message(row, Action, Detail, ":"))]
     message_level: str
     created_at: datetime.datetime
     guaranteed_until: Annotated[datetime.datetime, Of(lambda row, _: row.expires_at)]

@@ -10,12 +10,12 @@ from pumice.block.admin import binaries
 from pumice.block.backends import QUEUE, VolumeBackend
 from pumice.block.compute import Compute
 from pumice.block.kinds import KINDS
+from pumice.block.message_codes import Detail
 from pumice.block.quotas.resources import quotas_of
 from pumice.block.routes import API
 from pumice.block.types.lookup import ensure_default_type
 from pumice.block.volumes.placement import lookups
 from pumice.kernel import config
-from pumice.kernel.messages import Detail
 from pumice.kernel.scheduling.placing import Placer
 from pumice.kernel.scheduling.plugins import Lookups
 from pumice.kernel.scheduling.scheduler import Scheduler

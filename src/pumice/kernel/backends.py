@@ -7,7 +7,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from sqlalchemy.orm import Session
 
@@ -15,7 +15,7 @@ from pumice.kernel.bus import Bus
 from pumice.kernel.db.engine import Database
 from pumice.kernel.drivers import BackendError, NoSpace, ObjectMissing
 from pumice.kernel.locks import Locks, LockTimeout
-from pumice.kernel.messages import Code, Detail
+from pumice.kernel.messages import Code
 from pumice.kernel.operations.kinds import Failure, Next, Outcome, Step
 from pumice.kernel.operations.worker import Run
 from pumice.kernel.scheduling import pool
@@ -52,7 +52,11 @@ D = TypeVar("D", bound=AnyDriver)
 
 
 class Backend(ABC, Generic[D]):
-    """:param name: "host@section", or "cluster@section" for the members of a cluster"""
+    """:param name: "host@section", or "cluster@section" for the members of a cluster
+    :cvar not_started: the detail of messages about what failed because the driver has not started up
+    """
+
+    not_started: ClassVar[Code]
 
     def __init__(self, name: str, driver: D, *, db: Database, bus: Bus, locks: Locks) -> None:
         self.name = name
@@ -79,7 +83,7 @@ class Backend(ABC, Generic[D]):
     def driver(self) -> D:
         """:raises Failure: the driver has not started up"""
         if self._trouble is not None:
-            raise Failure(f"backend {self.name} cannot be used: {self._trouble}", detail=Detail.DRIVER_NOT_STARTED)
+            raise Failure(f"backend {self.name} cannot be used: {self._trouble}", detail=self.not_started)
         return self._driver
 
     def state(self) -> str:
@@ -196,8 +200,8 @@ def alone(name_of: Callable[[Run], str]) -> Callable[[Step], Step]:
     return decorate
 
 
-def refused(error: BackendError, detail: Code, full: Code = Detail.NO_BACKEND) -> Failure:
-    """The failure that a driver's refusal means."""
+def refused(error: BackendError, detail: Code, *, full: Code) -> Failure:
+    """The failure that a driver's refusal means; `full` says that it has no space left."""
     match error:
         case NoSpace():
             return Failure(f"no space: {error}", detail=full)

@@ -11,7 +11,7 @@ from sqlalchemy import func, select, update
 from pumice.kernel.db.base import new_id, utcnow
 from pumice.kernel.db.engine import Database, changed
 from pumice.kernel.errors import BadRequest
-from pumice.kernel.messages import Action, Detail, Message
+from pumice.kernel.messages import Code, Message
 from pumice.kernel.operations.journal import Journal, LeaseLost
 from pumice.kernel.operations.kinds import Done, Failure, Kind, Next, Wait
 from pumice.kernel.operations.model import Hold, Operation, State
@@ -27,6 +27,12 @@ from tests.kernel.things import (
     paint_kind,
     thing_of,
 )
+
+
+class Codes(Code):
+    PAINT = "008", "Painting"
+    BROKEN = "012", "The brush broke."
+
 
 ME, OTHER = "here:me", "there:other"
 
@@ -48,7 +54,7 @@ def db(tmp_path: Path) -> Iterator[Database]:
 
 @pytest.fixture
 def journal(db: Database) -> Iterator[Journal]:
-    made = journal_of(db, paint_kind(undo=undo_parts, action=Action.CREATE), force_kind())
+    made = journal_of(db, paint_kind(undo=undo_parts, action=Codes.PAINT), force_kind())
     yield made
     made.bus.close()
 
@@ -119,7 +125,7 @@ def test_a_failure_undoes_charges_sets_the_status_and_tells_the_user(db: Databas
     thing = add_thing(db, parts=1)
     claimed = journal.claim(paint(journal, thing), ME, ["q"])
     assert claimed is not None
-    journal.fail(claimed, Failure("the brush broke", detail=Detail.DRIVER_CREATE_FAILED))
+    journal.fail(claimed, Failure("the brush broke", detail=Codes.BROKEN))
     row, operation = thing_of(db, thing), operation_of(db, claimed.id)
     assert row is not None
     assert (row.status, row.parts, row.operation_id) == ("error", 0, None)

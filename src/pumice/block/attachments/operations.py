@@ -17,16 +17,15 @@ from pumice.block.attachments import moves
 from pumice.block.attachments.derive import derive
 from pumice.block.attachments.exports import export_of
 from pumice.block.attachments.model import Attachment, Connection
-from pumice.block.backends import alone, driver_of, volume_of
+from pumice.block.backends import alone, driver_of, refused, volume_of
 from pumice.block.drivers.base import Driver, Export
+from pumice.block.message_codes import Action, Detail
 from pumice.block.volumes import notifications, rules
 from pumice.block.volumes.model import Volume
 from pumice.block.volumes.placement import specs_of
-from pumice.kernel.backends import refused
 from pumice.kernel.db.engine import changed
 from pumice.kernel.db.scope import everything
 from pumice.kernel.drivers import BackendError
-from pumice.kernel.messages import Action, Detail
 from pumice.kernel.moves import Move, Superseded
 from pumice.kernel.operations.kinds import Done, Kind, Next, Outcome, Step
 from pumice.kernel.operations.model import Lane, Operation

@@ -6,16 +6,15 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from pumice.block.backends import driver_of, snapshot_ref, volume_of
+from pumice.block.backends import driver_of, refused, snapshot_ref, volume_of
 from pumice.block.drivers.base import SnapshotRef, Snapshots, VolumeRef
+from pumice.block.message_codes import Action, Detail
 from pumice.block.quotas.resources import snapshot_charge
 from pumice.block.snapshots import moves
 from pumice.block.snapshots.model import Snapshot
 from pumice.block.snapshots.notifications import describe
-from pumice.kernel.backends import refused
 from pumice.kernel.db.scope import everything
 from pumice.kernel.drivers import BackendError
-from pumice.kernel.messages import Action, Detail
 from pumice.kernel.moves import Move, Superseded
 from pumice.kernel.operations.kinds import Done, Kind, Outcome
 from pumice.kernel.operations.worker import Run

@@ -17,22 +17,22 @@ from pumice.block.backends import (
     compute_of,
     driver_of,
     queue_of,
+    refused,
     snapshot_ref,
     volume_of,
     volume_ref,
 )
 from pumice.block.drivers.base import Clones, ComputeExtends, Driver, Reverts, Snapshots, VolumeRef
+from pumice.block.message_codes import Action, Detail
 from pumice.block.quotas.resources import growth_charge, snapshot_charge, volume_charge
 from pumice.block.snapshots.model import Snapshot
 from pumice.block.volumes import moves
 from pumice.block.volumes.model import Volume
 from pumice.block.volumes.notifications import describe
 from pumice.block.volumes.placement import place
-from pumice.kernel.backends import refused
 from pumice.kernel.db.base import utcnow
 from pumice.kernel.db.scope import everything
 from pumice.kernel.drivers import BackendError
-from pumice.kernel.messages import Action, Detail
 from pumice.kernel.moves import End, Move
 from pumice.kernel.operations.kinds import Done, Failure, Kind, Next, Outcome, Wait
 from pumice.kernel.operations.model import Operation

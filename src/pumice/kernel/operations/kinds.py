@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlalchemy.orm import Session
 
-from pumice.kernel.messages import Code, Detail
+from pumice.kernel.messages import Cause, Code
 from pumice.kernel.moves import End, Move
 from pumice.kernel.operations.model import Lane, Operation
 
@@ -66,7 +66,7 @@ class Failure(Exception):
     :param status: where the move ends instead of `move.failed`
     """
 
-    def __init__(self, text: str, *, detail: Code = Detail.UNKNOWN, status: str | End | None = None) -> None:
+    def __init__(self, text: str, *, detail: Code = Cause.UNKNOWN, status: str | End | None = None) -> None:
         super().__init__(text)
         self.text = text
         self.detail = detail

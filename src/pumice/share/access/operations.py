@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.orm import Session
 
-from pumice.kernel.backends import refused
 from pumice.kernel.db.scope import everything
 from pumice.kernel.drivers import BackendError
 from pumice.kernel.operations.kinds import Done, Kind, Outcome
@@ -15,7 +14,7 @@ from pumice.kernel.operations.model import Operation, State
 from pumice.kernel.operations.worker import Run
 from pumice.share.access import rules
 from pumice.share.access.rules import RuleSet
-from pumice.share.backends import ShareBackend, alone, queue_of
+from pumice.share.backends import ShareBackend, alone, queue_of, refused
 from pumice.share.drivers.base import Rule
 from pumice.share.message_codes import Action, Detail
 from pumice.share.shares.model import ShareInstance

@@ -7,7 +7,6 @@ from typing import Any
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
-from pumice.kernel.backends import refused
 from pumice.kernel.db.scope import everything
 from pumice.kernel.drivers import BackendError
 from pumice.kernel.moves import Superseded
@@ -16,7 +15,7 @@ from pumice.kernel.operations.worker import Run
 from pumice.kernel.quotas import adjust, refund
 from pumice.share.access import rules as access
 from pumice.share.access.model import SnapshotAccessRule
-from pumice.share.backends import alone, driver_of
+from pumice.share.backends import alone, driver_of, refused
 from pumice.share.drivers.base import Manages, ShareRef, SnapshotRef, Snapshots
 from pumice.share.message_codes import Action, Detail
 from pumice.share.quotas.resources import snapshot_charge
@@ -47,13 +46,9 @@ def _create(run: Run) -> Outcome:
         location = driver.create_snapshot(ref)
         paths = exports.export(driver_of(run), ref, share)
     except BackendError as error:
-        raise _refused(error) from error
+        raise refused(error, Detail.UNKNOWN) from error
     values = {"provider_location": location, "progress": WHOLE}
     return Done(values, also=lambda tx: exports.store(tx, instance, paths))
-
-
-def _refused(error: BackendError) -> Failure:
-    return refused(error, Detail.UNKNOWN, Detail.NO_BACKEND)
 
 
 def _abandon(run: Run) -> None:
@@ -73,7 +68,7 @@ def _delete(run: Run) -> Outcome:
     try:
         driver.delete_snapshot(ref)
     except BackendError as error:
-        raise _refused(error) from error
+        raise refused(error, Detail.UNKNOWN) from error
     return Done(also=lambda tx: remove_rows(tx, instance))
 
 
@@ -100,7 +95,7 @@ def _manage(run: Run) -> Outcome:
         size = driver.manage_snapshot(ref, instance.provider_location or "", run.args["driver_options"])
         paths = exports.export(driver_of(run), ref, share)
     except BackendError as error:
-        raise _refused(error) from error
+        raise refused(error, Detail.UNKNOWN) from error
 
     def also(tx: Session) -> None:
         exports.store(tx, instance, paths)
@@ -131,7 +126,7 @@ def _unmanage(run: Run) -> Outcome:
     try:
         driver.unmanage_snapshot(ref)
     except BackendError as error:
-        raise _refused(error) from error
+        raise refused(error, Detail.UNKNOWN) from error
     return Done(also=lambda tx: remove_rows(tx, instance))
 
 
