@@ -6,7 +6,6 @@ Used by `pumice quota check`, and after every test that changes state.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -20,7 +19,8 @@ from pumice.block.snapshots.model import Snapshot
 from pumice.block.volumes import moves as volume_moves
 from pumice.block.volumes.model import Volume
 from pumice.kernel import quotas
-from pumice.kernel.operations.model import LIVE, Operation
+from pumice.kernel.invariants import lines, orphans, unmoved
+from pumice.kernel.operations.model import Operation
 from pumice.kernel.scheduling import pool
 
 ON_BACKEND = ("available", "in-use", "reserved", "attaching", "detaching", "error_extending", "extending", "reverting")
@@ -29,34 +29,16 @@ ON_BACKEND = ("available", "in-use", "reserved", "attaching", "detaching", "erro
 
 def check(tx: Session) -> list[str]:
     """What is wrong in the rows, a line each: orphaned moves, quotas, claims on pools."""
-    return [*orphans(tx), *quotas.check(tx, quota_sums(tx)), *pool.check_claims(tx, claim_sums(tx))]
-
-
-def orphans(tx: Session) -> list[str]:
-    """Rows that belong to an operation which has ended."""
-    found = []
-    for model in (Volume, Snapshot, Attachment):
-        live = select(Operation.id).where(Operation.state.in_(LIVE))
-        statement = select(model.id, model.status, model.operation_id).where(
-            model.operation_id.is_not(None), model.operation_id.not_in(live)
-        )
-        found += [
-            f"{model.__label__} {row.id} is {row.status} and its operation {row.operation_id} has ended"
-            for row in tx.execute(statement)
-        ]
-    return found
+    return [
+        *orphans(tx, (Volume, Snapshot, Attachment)),
+        *quotas.check(tx, quota_sums(tx)),
+        *pool.check_claims(tx, claim_sums(tx)),
+    ]
 
 
 def stuck(tx: Session) -> list[str]:
     """Rows in a moving status without an operation: a bug, or an administrator's reset."""
-    moving = ((Volume, volume_moves.MOVING), (Snapshot, snapshot_moves.MOVING))
-    return [
-        f"{model.__label__} {row.id} is {row.status} and nothing moves it"
-        for model, statuses in moving
-        for row in tx.execute(
-            select(model.id, model.status).where(model.status.in_(statuses), model.operation_id.is_(None))
-        )
-    ]
+    return unmoved(tx, ((Volume, volume_moves.MOVING), (Snapshot, snapshot_moves.MOVING)))
 
 
 def quota_sums(tx: Session) -> dict[tuple[str, str], int]:
@@ -96,19 +78,15 @@ def compare(tx: Session, backend: str, held: Inventory) -> list[str]:
     exports = {export.id for export in wanted_exports(tx, backend)}
     good = {id for id, status in volumes.items() if status in ON_BACKEND}
     return [
-        *_lines("volume", "is on the backend and has no row", held.volumes - volumes.keys()),
-        *_lines("volume", "has a row and is not on the backend", good - held.volumes),
-        *_lines("snapshot", "is on the backend and has no row", held.snapshots - snapshots.keys()),
-        *_lines(
+        *lines("volume", "is on the backend and has no row", held.volumes - volumes.keys()),
+        *lines("volume", "has a row and is not on the backend", good - held.volumes),
+        *lines("snapshot", "is on the backend and has no row", held.snapshots - snapshots.keys()),
+        *lines(
             "snapshot",
             "has a row and is not on the backend",
             {id for id, status in snapshots.items() if status == "available"} - held.snapshots,
         ),
-        *_lines("export", "is made and no row wants it", held.exports - exports),
-        *_lines("export", "is wanted by a row and not made", exports - held.exports),
-        *_lines("file", "is left over", held.leftovers),
+        *lines("export", "is made and no row wants it", held.exports - exports),
+        *lines("export", "is wanted by a row and not made", exports - held.exports),
+        *lines("file", "is left over", held.leftovers),
     ]
-
-
-def _lines(kind: str, what: str, ids: Iterable[str]) -> list[str]:
-    return [f"{kind} {id} {what}" for id in sorted(ids)]

@@ -24,15 +24,15 @@ BATCH = 1000
 LONGEST_PAUSE = 3600.0
 
 
-class Housekeeping:
-    """One thread; looks every `message_reap_interval`, an hour at most."""
+class Periodic:
+    """A thread that does something again and again, at uneven pauses so that no two processes fall into step."""
 
-    def __init__(self, db: Database, conf: cfg.ConfigOpts) -> None:
-        self._db = db
-        self._retention = datetime.timedelta(seconds=conf.operations.retention)
-        self._pause = min(float(conf.message_reap_interval), LONGEST_PAUSE)
+    def __init__(self, name: str, pause: float, work: Callable[[], object]) -> None:
+        self._name = name
+        self._pause = pause
+        self._work = work
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name="housekeeping", daemon=True)
+        self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -42,12 +42,25 @@ class Housekeeping:
         if self._thread.is_alive():
             self._thread.join()
 
+    @property
+    def stopping(self) -> bool:
+        return self._stop.is_set()
+
     def _loop(self) -> None:
         while not self._stop.wait(self._pause * random.uniform(0.8, 1.2)):  # noqa: S311
             try:
-                self.clean()
+                self._work()
             except Exception:
-                LOG.exception("housekeeping failed; it is tried again later")
+                LOG.exception("%s failed; it is tried again later", self._name)
+
+
+class Housekeeping(Periodic):
+    """Looks every `message_reap_interval`, an hour at most."""
+
+    def __init__(self, db: Database, conf: cfg.ConfigOpts) -> None:
+        super().__init__("housekeeping", min(float(conf.message_reap_interval), LONGEST_PAUSE), self.clean)
+        self._db = db
+        self._retention = datetime.timedelta(seconds=conf.operations.retention)
 
     def clean(self) -> None:
         """One round: everything that has had its time goes, in batches."""
@@ -56,7 +69,7 @@ class Housekeeping:
         self._in_batches(lambda tx: _purge_operations(tx, now - self._retention))
 
     def _in_batches(self, remove: Callable[[Session], int]) -> None:
-        while self._db.write(remove) == BATCH and not self._stop.is_set():
+        while self._db.write(remove) == BATCH and not self.stopping:
             pass
 
 

@@ -20,7 +20,7 @@ from pumice.kernel.config import ConfigError
 from pumice.kernel.db import migrations
 from pumice.kernel.db.engine import Database
 from pumice.kernel.db.paging import Listing, read_resource_filters
-from pumice.kernel.housekeeping import Housekeeping
+from pumice.kernel.housekeeping import Housekeeping, Periodic
 from pumice.kernel.metrics import Metrics
 from pumice.kernel.notify import Notifier
 from pumice.kernel.operations.journal import Journal, depths
@@ -82,7 +82,7 @@ class Service:
         self.waiter = Waiter(self.journal)
         self.quotas = quotas
         self.resource_filters = self._resource_filters()
-        self._housekeeping = Housekeeping(self.db, conf)
+        self._chores: list[Periodic] = [Housekeeping(self.db, conf), *self.chores()]
 
     @property
     def state_path(self) -> Path:
@@ -98,13 +98,19 @@ class Service:
             return authentication(inner)
         return Authentication(inner, self.conf, self.policy, OPEN_PATHS | self.api.dialect.open_paths)
 
+    def chores(self) -> Iterable[Periodic]:
+        """What the service does from time to time, in each of its processes."""
+        return ()
+
     def start(self) -> None:
         """Start what every process of the service has, whatever else it serves."""
         self.notifier.start()
-        self._housekeeping.start()
+        for chore in self._chores:
+            chore.start()
 
     def stop(self) -> None:
-        self._housekeeping.stop()
+        for chore in self._chores:
+            chore.stop()
         self.notifier.stop()
         self.waiter.close()
         self.bus.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 from pumice.kernel.options import BACKEND, ZONE, ServiceOptions, scheduler_options
 from pumice.share.drivers.options import COMMON
@@ -24,7 +24,7 @@ SHARES = [
     cfg.ListOpt(
         "enabled_share_protocols",
         default=["NFS", "CIFS"],
-        item_type=cfg.types.String(choices=PROTOCOLS, ignore_case=True),
+        item_type=types.String(choices=PROTOCOLS, ignore_case=True),
         help="Protocols that shares may be created for.",
     ),
     cfg.StrOpt("default_share_type", help="Type of shares that are created without one."),

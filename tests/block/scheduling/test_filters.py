@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from pumice.block.scheduling.filters import DifferentBackendFilter, InstanceLocalityFilter, SameBackendFilter
+from pumice.block.scheduling.filters import InstanceLocalityFilter
+from pumice.kernel.scheduling.filters import DifferentBackendFilter, SameBackendFilter
 from pumice.kernel.scheduling.plugins import Filter, Lookups
 from tests.kernel.scheduling.build import hosts, pool, request
 

@@ -106,6 +106,28 @@ class IgnoreAttemptedHostsFilter(Filter):
         return [pool for pool in pools if pool.host not in tried and pool.backend not in tried] if tried else pools
 
 
+class SameBackendFilter(Filter):
+    """The hint `same_host` names resources: only backends that hold one of them."""
+
+    def keep(self, request: PlacementRequest, pools: Sequence[PoolState]) -> Sequence[PoolState]:
+        others = _ids(request.hints.get("same_host"))
+        if not others:
+            return pools
+        backends = self.lookups.backends_of(request.project_id, others)
+        return [pool for pool in pools if pool.backend in backends]
+
+
+class DifferentBackendFilter(Filter):
+    """The hint `different_host` names resources: only backends that hold none of them."""
+
+    def keep(self, request: PlacementRequest, pools: Sequence[PoolState]) -> Sequence[PoolState]:
+        others = _ids(request.hints.get("different_host"))
+        if not others:
+            return pools
+        backends = self.lookups.backends_of(request.project_id, others)
+        return [pool for pool in pools if pool.backend not in backends]
+
+
 def values_of(pool: PoolState) -> dict[str, Any]:
     """The pool's values as queries and functions see them: its capabilities, its name and its zone."""
     return {
@@ -124,3 +146,8 @@ def names_of(request: PlacementRequest, pool: PoolState) -> Names:
         "extra": request.extra_specs,
         **request.attributes,
     }
+
+
+def _ids(hint: Any) -> list[str]:
+    """A hint is one id or a list of them."""
+    return [str(one) for one in hint] if isinstance(hint, list) else [hint] if hint else []

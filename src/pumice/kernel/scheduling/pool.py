@@ -213,12 +213,13 @@ def state_of(row: Pool | Row[Any], backend: BackendState) -> PoolState:
     )
 
 
-def claim(tx: Session, host: str, gb: int, *, thick: bool = False) -> bool:
+def claim(tx: Session, host: str, gb: int, *, thick: bool = False, regardless: bool = False) -> bool:
     """Place `gb` on the pool if it has room; one conditional UPDATE. False: no room, or no such pool.
 
     Nothing (0) fits even where there is no room.
+    :param regardless: of whether there is room: the backend decides (what it holds already, an administrator's word)
     """
-    room = [_fits(gb, thick)] if gb else []
+    room = [_fits(gb, thick)] if gb and not regardless else []
     return _change(tx, [Pool.host == host, Pool.present, *room], allocated_gb=Pool.allocated_gb + gb)
 
 

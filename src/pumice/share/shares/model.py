@@ -6,9 +6,10 @@ import datetime
 from typing import ClassVar
 
 from sqlalchemy import ColumnElement, ForeignKey, String, or_
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from pumice.kernel.db.base import Base, Moving, Versioned
+from pumice.share.types.model import ShareType
 
 
 class Share(Versioned, Base):
@@ -49,6 +50,15 @@ class Share(Versioned, Base):
     scheduled_to_be_deleted_at: Mapped[datetime.datetime | None]
     meta: Mapped[dict[str, str]] = mapped_column("metadata", default=dict)
 
+    type: Mapped[ShareType | None] = relationship(
+        primaryjoin=lambda: Share.share_type_id == ShareType.id,
+        foreign_keys=share_type_id,
+        viewonly=True,
+        lazy="raise",
+    )
+    instance: Mapped[ShareInstance] = relationship(viewonly=True, lazy="raise", uselist=False)
+    locations: Mapped[list[ExportLocation]] = relationship(viewonly=True, lazy="raise")
+
     @classmethod
     def visible_to(cls, project_id: str) -> ColumnElement[bool]:
         """A project sees its own shares and the public ones of others; changing needs policy on the owner."""
@@ -79,6 +89,8 @@ class ShareInstance(Moving, Base):
     share_server_id: Mapped[str | None] = mapped_column(String(36))
     progress: Mapped[str | None] = mapped_column(String(8))
     launched_at: Mapped[datetime.datetime | None]
+
+    locations: Mapped[list[ExportLocation]] = relationship(viewonly=True, lazy="raise")
 
     @property
     def pool(self) -> str:

@@ -1,0 +1,163 @@
+"""A backend of shares in its worker, and what steps ask of it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from pumice.kernel import backends
+from pumice.kernel.bus import Bus
+from pumice.kernel.db.engine import Database
+from pumice.kernel.db.scope import everything
+from pumice.kernel.drivers import BackendError, PoolStats
+from pumice.kernel.locks import Locks, LockTimeout
+from pumice.kernel.moves import Superseded
+from pumice.kernel.operations.worker import Run
+from pumice.share.drivers.base import ShareDriver, features
+from pumice.share.instances.exports import ensure, on_backend
+from pumice.share.message_codes import Detail
+from pumice.share.shares.model import ShareInstance
+
+LOG = logging.getLogger(__name__)
+
+QUEUE = "share"
+
+
+def queue_of(backend: str) -> str:
+    """The queue of operations of `host@backend`."""
+    return f"{QUEUE}:{backend}"
+
+
+def instance_lock(instance_id: str) -> str:
+    """The lock of whoever has a backend do something with an instance, its snapshots or its rules."""
+    return f"share-{instance_id}"
+
+
+alone = backends.alone(lambda run: instance_lock(run.args.get("instance_id", run.operation.resource_id)))
+"""Of steps that call the driver about a share instance: `args["instance_id"]`, or the resource."""
+
+
+refused = partial(backends.refused, full=Detail.NO_BACKEND)
+
+
+class ShareBackend(backends.Backend[ShareDriver]):
+    """:param backend_name: what types ask for (`share_backend_name`)
+    :param threads: shares that are made sure of at a time
+    """
+
+    not_started = Detail.SERVICE_DOWN
+
+    def __init__(
+        self,
+        name: str,
+        backend_name: str,
+        driver: ShareDriver,
+        *,
+        db: Database,
+        bus: Bus,
+        locks: Locks,
+        threads: int,
+    ) -> None:
+        super().__init__(name, driver, db=db, bus=bus, locks=locks)
+        self.backend_name = backend_name
+        self.features = features(driver)
+        self._threads = threads
+        self._ensuring: threading.Thread | None = None
+
+    def keep(self, *, first: bool) -> None:
+        """Have every share made sure of after a start, and later those whose exports the file server has lost.
+
+        In a thread of its own: with thousands of shares it takes its time, and reports must go on.
+        """
+        if self._ensuring is not None and self._ensuring.is_alive():
+            return
+        held = frozenset() if first else frozenset(self._driver.inventory().exports)
+        with self._db.read() as tx:
+            lost = [id for id in on_backend(tx, self.name) if id not in held]
+        if lost:
+            self._ensuring = threading.Thread(
+                target=self._ensure_all, args=(lost,), name=f"ensure-{self.name}", daemon=True
+            )
+            self._ensuring.start()
+
+    def stop(self) -> None:
+        self._stopping = True
+        if self._ensuring is not None:
+            self._ensuring.join(backends.STOP_PATIENCE)
+        super().stop()
+
+    def ensured(self) -> bool:
+        """Whether all shares have been made sure of since the start."""
+        return self._ensuring is None or not self._ensuring.is_alive()
+
+    def _ensure_all(self, ids: list[str]) -> None:
+        with ThreadPoolExecutor(self._threads, thread_name_prefix=f"ensure-{self.name}") as threads:
+            list(threads.map(self.ensure, ids))
+
+    def ensure(self, instance_id: str) -> None:
+        """See that an instance is there and exported to whom its rules name; trouble goes to the log."""
+        if self._stopping:
+            return
+        try:
+            with self.exclusive(instance_lock(instance_id), 0.0):
+                ensure(self._db, self._driver, instance_id)
+        except LockTimeout:
+            LOG.info("share instance %s is looked at in the next round: it is being changed", instance_id)
+        except (BackendError, Superseded) as error:
+            LOG.warning("share instance %s could not be made sure of: %s", instance_id, error)
+        except Exception:
+            LOG.exception("share instance %s could not be made sure of", instance_id)
+
+    def capabilities(self, _stats: PoolStats) -> dict[str, Any]:
+        return {
+            "share_backend_name": self.backend_name,
+            "storage_protocol": "_".join(self._driver.protocols),
+            "driver_handles_share_servers": False,
+            "snapshot_support": "snapshots" in self.features,
+            "create_share_from_snapshot_support": "create_share_from_snapshot" in self.features,
+            "revert_to_snapshot_support": "revert_to_snapshot" in self.features,
+            "mount_snapshot_support": "mount_snapshot" in self.features,
+            "snapshot_inherit_share_access_support": "mount_snapshot" in self.features,
+            "replication_type": None,
+            "replication_domain": None,
+            "qos": False,
+            "dedupe": False,
+            "compression": False,
+            "security_service_update_support": False,
+            "network_allocation_update_support": False,
+            "share_server_multiple_subnet_support": False,
+            "share_replicas_migration_support": False,
+            "encryption_support": None,
+            "qos_type_support": False,
+            "max_shares_per_share_server": -1,
+            "max_share_server_size": -1,
+            "share_group_stats": {"consistent_snapshot_support": None},
+            "features": sorted(self.features),
+        }
+
+
+def driver_of(run: Run) -> ShareDriver:
+    """The driver that a step works with, asked for right before each storage call.
+
+    :raises LeaseLost: the operation is not ours any more
+    :raises Failure: the backend is not ready
+    """
+    run.check()
+    backend: ShareBackend = run.environment
+    return backend.driver
+
+
+def instance_of(run: Run) -> ShareInstance:
+    """The share instance that a step works on, read anew.
+
+    :raises Superseded: it is gone
+    """
+    id = run.operation.resource_id
+    with run.db.read() as tx:
+        instance = everything().find(tx, ShareInstance, id)
+    if instance is None:
+        raise Superseded(f"share instance {id} is gone")
+    return instance

@@ -1,0 +1,80 @@
+"""Where instances are exported: the rows of export locations, and seeing that an export is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import delete
+from sqlalchemy.orm import Session
+
+from pumice.kernel.db.base import new_id
+from pumice.kernel.db.engine import Database
+from pumice.kernel.db.scope import everything
+from pumice.kernel.moves import Superseded
+from pumice.share.access.rules import SHARE, bring
+from pumice.share.drivers.base import Path, ShareDriver
+from pumice.share.refs import share_ref
+from pumice.share.shares.model import ExportLocation, ShareInstance
+
+EXPORTED = (
+    "available",
+    "awaiting_transfer",
+    "ensuring",
+    "extending",
+    "extending_error",
+    "shrinking",
+    "shrinking_error",
+    "shrinking_possible_data_loss_error",
+    "reverting",
+    "reverting_error",
+)
+"""Statuses of an instance that has its data and its exports."""
+
+
+def on_backend(tx: Session, backend: str) -> Sequence[str]:
+    """The ids of the instances that a backend has to export."""
+    here = ShareInstance.host.startswith(f"{backend}#", autoescape=True)
+    statement = everything().columns(ShareInstance, ShareInstance.id).where(here, ShareInstance.status.in_(EXPORTED))
+    return tx.scalars(statement.order_by(ShareInstance.created_at)).all()
+
+
+def ensure(db: Database, driver: ShareDriver, instance_id: str) -> None:
+    """See that an instance is there, and exported to those whom its rules name; by whoever has its lock.
+
+    :raises BackendError:
+    :raises Superseded: it is gone
+    """
+    with db.read() as tx:
+        instance = everything().find(tx, ShareInstance, instance_id)
+        if instance is None or instance.status not in EXPORTED:
+            raise Superseded(f"share instance {instance_id} is not to be exported any more")
+        ref = share_ref(tx, instance)
+    paths = driver.ensure_share(ref)
+    db.write(lambda tx: store(tx, instance, paths))
+    db.write(bring(db, driver, SHARE, instance_id))
+
+
+def store(tx: Session, instance: ShareInstance, paths: Sequence[Path]) -> None:
+    """Let the rows of export locations be those that the driver named; a path that stays keeps its id."""
+    of_instance = ExportLocation.share_instance_id == instance.id
+    known = {row.path: row for row in tx.scalars(everything().select(ExportLocation).where(of_instance))}
+    gone = known.keys() - {one.path for one in paths}
+    tx.execute(delete(ExportLocation).where(of_instance, ExportLocation.path.in_(gone)))
+    for one in paths:
+        row = known.get(one.path)
+        if row is None:
+            tx.add(
+                ExportLocation(
+                    id=new_id(),
+                    project_id=instance.project_id,
+                    share_id=instance.share_id,
+                    share_instance_id=instance.id,
+                    path=one.path,
+                    preferred=one.preferred,
+                    is_admin_only=one.is_admin_only,
+                    meta=dict(one.metadata),
+                )
+            )
+        elif (row.preferred, row.is_admin_only) != (one.preferred, one.is_admin_only):
+            row.preferred, row.is_admin_only = one.preferred, one.is_admin_only
+    tx.flush()

@@ -1,0 +1,128 @@
+"""What must hold of the rows at any moment, and of rows and backend when nothing is under way.
+
+Used by `pumice quota check`, and after every test that changes state.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from sqlalchemy import and_, func, or_, select
+from sqlalchemy.orm import Session
+
+from pumice.kernel import quotas
+from pumice.kernel.invariants import lines, orphans, unmoved
+from pumice.kernel.operations.model import Operation
+from pumice.kernel.scheduling import pool
+from pumice.share.access import rules as access
+from pumice.share.access.model import AccessRule, SnapshotAccessRule
+from pumice.share.drivers.base import Inventory
+from pumice.share.instances.exports import EXPORTED
+from pumice.share.quotas.resources import growth_charge, share_charge, snapshot_charge
+from pumice.share.shares.model import Share, ShareInstance
+from pumice.share.shares.moves import MOVING
+from pumice.share.snapshots.model import ShareSnapshot, SnapshotInstance
+
+SNAPSHOTS_MOVING = ("creating", "deleting", "manage_starting", "unmanage_starting", "restoring")
+
+
+def check(tx: Session) -> list[str]:
+    """What is wrong in the rows, a line each: orphaned moves, projections, quotas, claims on pools."""
+    return [
+        *orphans(tx, (ShareInstance, SnapshotInstance)),
+        *_projections(tx),
+        *quotas.check(tx, quota_sums(tx)),
+        *pool.check_claims(tx, claim_sums(tx)),
+    ]
+
+
+def _projections(tx: Session) -> list[str]:
+    """Shares that do not show what their instance is, or have none."""
+    pairs = select(Share.id, Share.status, ShareInstance.status).outerjoin(
+        ShareInstance, ShareInstance.share_id == Share.id
+    )
+    apart = pairs.where(or_(ShareInstance.id.is_(None), ShareInstance.status != Share.status))
+    return [
+        f"Share {id} is {status} and its instance is {of_instance}" for id, status, of_instance in tx.execute(apart)
+    ]
+
+
+def stuck(tx: Session) -> list[str]:
+    """Rows in a moving status without an operation, and rules that nobody brings to the backend."""
+    waiting = [
+        f"{model.__label__} {row.id} is {row.state} and nothing applies it"
+        for model in (AccessRule, SnapshotAccessRule)
+        for row in tx.execute(select(model.id, model.state).where(model.state.in_(access.UNSETTLED)))
+    ]
+    return [*unmoved(tx, ((ShareInstance, MOVING), (SnapshotInstance, SNAPSHOTS_MOVING))), *waiting]
+
+
+def quota_sums(tx: Session) -> dict[tuple[str, str], int]:
+    """(project, resource) → what the rows consume, growth in flight included."""
+    sums: Counter[tuple[str, str]] = Counter()
+
+    def add(project_id: str, charge: dict[str, int]) -> None:
+        for resource, amount in charge.items():
+            sums[project_id, resource] += amount
+
+    for share in tx.scalars(select(Share)):
+        add(share.project_id, share_charge(share.size, share.share_type_id, share.user_id))
+        add(share.project_id, growth_charge(share.growing_gb, share.share_type_id, share.user_id))
+    for snapshot in tx.scalars(select(ShareSnapshot)):
+        add(snapshot.project_id, snapshot_charge(snapshot.size, snapshot.share_type_id, snapshot.user_id))
+    return dict(sums)
+
+
+def claim_sums(tx: Session) -> dict[str, int]:
+    """Pool → GiB of what is placed on it, growth that is claimed included."""
+    sums: Counter[str] = Counter()
+    placed = select(ShareInstance.host, func.sum(Share.size)).join(Share, Share.id == ShareInstance.share_id)
+    for host, size in tx.execute(placed.where(ShareInstance.host.is_not(None)).group_by(ShareInstance.host)):
+        sums[str(host)] += int(size)
+    growing = (
+        select(ShareInstance.host, Operation.checkpoint)
+        .join(Operation, Operation.id == ShareInstance.operation_id)
+        .join(Share, Share.id == ShareInstance.share_id)
+    )
+    for host, checkpoint in tx.execute(growing.where(Share.growing_gb > 0)):
+        sums[str(host)] += checkpoint.get("claimed", 0)
+    return dict(sums)
+
+
+def compare(tx: Session, backend: str, held: Inventory) -> list[str]:
+    """What a backend holds without a row, what rows in a good status miss on it, and whether its file servers
+    enforce the rules of the rows; only when all is quiet."""
+    here = ShareInstance.host.startswith(f"{backend}#", autoescape=True)
+    shares = {row.id: row.status for row in tx.execute(select(ShareInstance.id, ShareInstance.status).where(here))}
+    of_backend = select(SnapshotInstance.id, SnapshotInstance.status).join(
+        ShareInstance, and_(ShareInstance.id == SnapshotInstance.share_instance_id, here)
+    )
+    snapshots = {row.id: row.status for row in tx.execute(of_backend)}
+    good = {id for id, status in shares.items() if status in EXPORTED}
+    whole = {id for id, status in snapshots.items() if status in ("available", "restoring")}
+    return [
+        *lines("share", "is on the backend and has no row", held.shares - shares.keys()),
+        *lines("share", "has a row and is not on the backend", good - held.shares),
+        *lines("snapshot", "is on the backend and has no row", held.snapshots - snapshots.keys()),
+        *lines("snapshot", "has a row and is not on the backend", whole - held.snapshots),
+        *lines("export", "is made and no row wants it", held.exports.keys() - shares.keys() - snapshots.keys()),
+        *lines("export", "is wanted by a row and not made", good - held.exports.keys()),
+        *_rules(tx, good, held),
+        *lines("file", "is left over", held.leftovers),
+    ]
+
+
+def _rules(tx: Session, instances: Iterable[str], held: Inventory) -> list[str]:
+    found = []
+    for id in sorted(instances):
+        instance = tx.get_one(ShareInstance, id)
+        rows = tx.scalars(select(AccessRule).where(AccessRule.share_id == instance.share_id))
+        level = "ro" if instance.cast_rules_to_readonly else ""
+        wanted = {
+            f"{row.access_type} {row.access_to} {level or row.access_level}" for row in rows if row.state == "active"
+        }
+        enforced = held.exports.get(id, frozenset())
+        found += lines(f"export {id}: rule", "is enforced and no row wants it", enforced - wanted)
+        found += lines(f"export {id}: rule", "is active and not enforced", wanted - enforced)
+    return found

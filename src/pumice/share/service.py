@@ -1,0 +1,52 @@
+"""The Shared File Systems service: its API, its scheduler, and the share workers of its backends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from oslo_config import cfg
+
+from pumice.kernel import config
+from pumice.kernel.housekeeping import Periodic
+from pumice.kernel.scheduling.placing import Placer
+from pumice.kernel.scheduling.plugins import Lookups
+from pumice.kernel.scheduling.scheduler import Scheduler
+from pumice.kernel.scheduling.view import PoolView
+from pumice.kernel.serving import BackendService
+from pumice.share import binaries
+from pumice.share.backends import QUEUE, ShareBackend
+from pumice.share.kinds import KINDS
+from pumice.share.message_codes import Detail
+from pumice.share.quotas.resources import quotas_of
+from pumice.share.routes import API
+from pumice.share.shares.deletion import expire
+from pumice.share.shares.placement import lookups
+
+
+class ShareService(BackendService):
+    """:param conf: of `pumice.kernel.config.load("share", …)`"""
+
+    scheduler_binary, worker_binary, part = binaries.SCHEDULER, binaries.SHARE, QUEUE
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        super().__init__("share", conf, API, KINDS, quotas_of(conf))
+
+    def prepare(self) -> None:
+        """Nothing: types are the operator's to make."""
+
+    def chores(self) -> Iterable[Periodic]:
+        pause = float(self.conf.soft_deleted_shares_check_interval)
+        return (Periodic("recycle-bin", pause, lambda: expire(self.db, self.journal)),)
+
+    def lookups(self) -> Lookups:
+        return lookups(self.db)
+
+    def placer(self, scheduler: Scheduler, view: PoolView) -> Placer:
+        return Placer(scheduler, view, binary=binaries.SHARE, refusal=Detail.NO_BACKEND)
+
+    def backend(self, name: str, described: config.Backend, driver: Any) -> ShareBackend:
+        shown = described.section.share_backend_name or described.name
+        return ShareBackend(
+            name, shown, driver, db=self.db, bus=self.bus, locks=self.locks, threads=self.conf.ensure_threads
+        )

@@ -1,0 +1,127 @@
+"""How shares move: their instances do, by operations, and the share shows what its active instance is.
+
+Whoever begins to change a share locks its row first (`kernel.moves.lock`), so that what it sees of the share, its
+snapshots and its rules holds until its transaction ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, update
+from sqlalchemy.orm import Session
+
+from pumice.kernel.auth.context import RequestContext
+from pumice.kernel.db.base import utcnow
+from pumice.kernel.db.scope import everything
+from pumice.kernel.moves import Guard, Move
+from pumice.kernel.operations.journal import Journal
+from pumice.kernel.operations.kinds import Kind
+from pumice.kernel.operations.model import Operation
+from pumice.share.backends import queue_of
+from pumice.share.shares.model import Share, ShareInstance
+from pumice.share.shares.notifications import describe
+
+if TYPE_CHECKING:
+    from pumice.kernel.api.request import Request
+
+
+def active(tx: Session, share_id: str) -> ShareInstance:
+    """The instance that clients use; a share always has one."""
+    first = everything().select(ShareInstance).where(ShareInstance.share_id == share_id)
+    statement = first.order_by(ShareInstance.created_at, ShareInstance.id).limit(1)
+    return tx.scalars(statement.execution_options(populate_existing=True)).one()
+
+
+def project(tx: Session, share_id: str) -> None:
+    """Let a share show what its active instance is; without any instance, the share is gone."""
+    of_share = everything().select(ShareInstance).where(ShareInstance.share_id == share_id)
+    oldest = of_share.order_by(ShareInstance.created_at, ShareInstance.id).limit(1)
+    instance = tx.scalars(oldest.execution_options(populate_existing=True)).one_or_none()
+    if instance is None:
+        tx.execute(delete(Share).where(Share.id == share_id))
+        return
+    tx.execute(
+        update(Share)
+        .where(Share.id == share_id)
+        .values(
+            status=instance.status,
+            progress=instance.progress,
+            host=instance.host,
+            availability_zone=instance.availability_zone,
+            version=Share.version + 1,
+            updated_at=utcnow(),
+        )
+        .execution_options(synchronize_session=False)
+    )
+
+
+def follow(tx: Session, operation: Operation) -> None:
+    """`Kind.after`: the share shows how its instance's move has ended."""
+    project(tx, operation.args["share_id"])
+
+
+def kind(name: str, move: Move, **more: Any) -> Kind:
+    """A kind of operation that moves a share instance; its `args` hold the `share_id` (`begin` sees to that)."""
+    return Kind(
+        name=f"share.{name}",
+        resource_type="SHARE",
+        model=ShareInstance,
+        move=move,
+        after=follow,
+        subject=lambda operation: ("SHARE", operation.args["share_id"]),
+        describe=describe,
+        **more,
+    )
+
+
+def begin(tx: Session, req: Request, kind: Kind, share: Share, *, id: str, **more: Any) -> Share:
+    """`begin_as` the request's caller, who is told the operation's id."""
+    req.reply_headers["X-Operation-Id"] = id
+    return begin_as(tx, req.service.journal, req.context, kind, share, id=id, **more)
+
+
+def begin_as(
+    tx: Session,
+    journal: Journal,
+    context: RequestContext,
+    kind: Kind,
+    share: Share,
+    *,
+    id: str,
+    queue: str = "",
+    args: Mapping[str, Any] | None = None,
+    guards: Sequence[Guard] = (),
+    step: str = "run",
+    **values: Any,
+) -> Share:
+    """Begin the kind's move on the active instance of a share that is locked; the share as it is then.
+
+    :param queue: instead of the instance's backend's
+    :param values: columns of the instance to set in the same statement
+    :raises ApiError: the status or a guard refuses
+    """
+    assert kind.move is not None
+    allowed = kind.move.start
+    if allowed is not None and share.status not in allowed:
+        raise kind.move.refusal(
+            f"Share {share.id} has status {share.status}: "
+            f"{kind.move.name} is allowed only in status {', '.join(sorted(allowed))}."
+        )
+    instance = active(tx, share.id)
+    journal.begin(
+        tx,
+        kind,
+        context,
+        id=id,
+        queue=queue or queue_of(instance.backend),
+        resource_id=instance.id,
+        guards=guards,
+        args={"share_id": share.id, **(args or {})},
+        step=step,
+        **values,
+    )
+    project(tx, share.id)
+    tx.refresh(share)
+    return share

@@ -1,0 +1,78 @@
+"""Where a new share goes: the share service's use of the scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from sqlalchemy.orm import Session
+
+from pumice.kernel import moves
+from pumice.kernel.db.engine import Database
+from pumice.kernel.db.scope import everything, own
+from pumice.kernel.operations.worker import Run
+from pumice.kernel.scheduling.placing import Placer, counted, is_thick
+from pumice.kernel.scheduling.plugins import Lookups
+from pumice.kernel.scheduling.pool import PoolState
+from pumice.kernel.scheduling.request import PlacementRequest
+from pumice.share.shares.model import Share, ShareInstance
+from pumice.share.shares.rules import wanted_capabilities
+from pumice.share.types.model import ShareType
+
+
+def place(run: Run, instance: ShareInstance) -> str:
+    """Claim room for the share on the best pool and write its host; the pool's backend.
+
+    :raises Failure: no pool will do
+    :raises RoomUnsure:
+    """
+    placer: Placer = run.environment
+    with run.db.read() as tx:
+        request = request_of(tx, run, instance)
+    backend = ""
+
+    def write(tx: Session, chosen: PoolState) -> None:
+        nonlocal backend
+        backend = chosen.backend
+        values = {
+            "host": chosen.host,
+            "cluster_name": chosen.state.cluster,
+            "availability_zone": chosen.state.availability_zone,
+        }
+        moves.amend(tx, ShareInstance, instance.id, operation_id=run.operation.id, **values)
+
+    placer.place(run, request, write)
+    return backend
+
+
+def request_of(tx: Session, run: Run, instance: ShareInstance) -> PlacementRequest:
+    """What the scheduler is asked for a share that is being created."""
+    share = everything().get(tx, Share, instance.share_id)
+    specs = specs_of(tx, share.share_type_id)
+    return PlacementRequest(
+        id=share.id,
+        gb=share.size,
+        project_id=share.project_id,
+        zones=frozenset(run.args["zones"]),
+        extra_specs=wanted_capabilities(specs),
+        hints=run.args["hints"],
+        attributes={"share": {"size": share.size, "name": share.name, "id": share.id, "proto": share.proto}},
+        attempted=frozenset(run.checkpoint.get("attempted", ())),
+        only=run.args["only"],
+        thick=is_thick(specs),
+    )
+
+
+def specs_of(tx: Session, type_id: str | None) -> Mapping[str, str | None]:
+    found = everything().find(tx, ShareType, type_id) if type_id else None
+    return found.extra_specs if found else {}
+
+
+def lookups(db: Database) -> Lookups:
+    """What filters and weighers ask about shares."""
+
+    def backends_of(project_id: str, ids: Collection[str]) -> Collection[str]:
+        with db.read() as tx:
+            of_shares = (ShareInstance.share_id.in_(list(ids)), ShareInstance.host.is_not(None))
+            return {one.backend for one in tx.scalars(own(project_id).select(ShareInstance).where(*of_shares))}
+
+    return Lookups(backends_of=backends_of, resources_on=lambda: counted(db, ShareInstance))
