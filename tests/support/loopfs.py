@@ -10,6 +10,7 @@ from pathlib import Path
 
 _MKFS = {
     "btrfs": ["mkfs.btrfs", "-q", "-f"],
+    "mixed": ["mkfs.btrfs", "-q", "-f", "--mixed"],  # btrfs whose data and metadata share what room there is
     "xfs": ["mkfs.xfs", "-q", "-f", "-m", "reflink=1"],
     "ext4": ["mkfs.ext4", "-q", "-F"],
 }

@@ -108,7 +108,6 @@ class BtrfsDriver:
     def pools(self) -> Sequence[PoolStats]:
         with os_errors("the statistics", self._name):
             space = os.statvfs(self._directory)
-            subvolumes.tend_quotas(self._directory)
             limits = subvolumes.usages(self._directory)
             ids = {path.name for path in self._shares.iterdir()}
         total, free = space.f_blocks * space.f_frsize / GIB, space.f_bavail * space.f_frsize / GIB

@@ -70,8 +70,19 @@ def usage(path: Path) -> Usage:
 
 
 def usages(directory: Path) -> dict[str, Usage]:
-    """Of all subvolumes of a file system that has `directory`, by their paths from its top."""
-    return dict(_usages(_btrfs("qgroup", "show", "--raw", "-r", str(directory)).output))
+    """Of all subvolumes of a file system that has `directory`, by their paths from its top.
+
+    Where the kernel has lost count, it is made to count again; what it still knows of subvolumes that are gone, it
+    is made to forget.
+    """
+    said = _btrfs("qgroup", "show", "--raw", "-r", str(directory))
+    with suppress(BackendError):  # it is counting already
+        if "inconsistent" in said.errors:
+            _btrfs("quota", "rescan", str(directory))
+    with suppress(BackendError):  # newer kernels do it themselves, and refuse until they have
+        if "<stale>" in said.output:
+            _btrfs("qgroup", "clear-stale", str(directory))
+    return dict(_usages(said.output))
 
 
 def _usages(table: str) -> Iterator[tuple[str, Usage]]:
@@ -91,7 +102,11 @@ def exchange(first: Path, second: Path) -> None:
 
 
 def move(source: Path, target: Path) -> None:
-    """Rename a subvolume for good; what is at `target` stays, and this fails."""
+    """Rename a subvolume for good; nothing may be at `target`."""
+    if source.parent != target.parent and is_read_only(source):  # which can change its name, but not its directory
+        snapshot(source, target, read_only=True)
+        delete(source)
+        return
     source.rename(target)
     for directory in {source.parent, target.parent}:
         sync_directory(directory)
@@ -105,23 +120,12 @@ def enable_quotas(directory: Path) -> None:
     state = Path(f"/sys/fs/btrfs/{_filesystem_id(directory)}/qgroups")
     if not state.exists():
         _btrfs("quota", "enable", str(directory))
-        with suppress(BackendError):  # enabling has begun one
-            _btrfs("quota", "rescan", str(directory))
-        _btrfs("quota", "rescan", "--wait", str(directory))
+        _btrfs("quota", "rescan", "--wait-norescan", str(directory))  # enabling has begun one
     if (state / "mode").exists() and (state / "mode").read_text().strip() != "qgroup":
         raise BackendError(f"{directory} has simple quotas; shares need full ones: `btrfs quota disable` first")
     # Newer kernels give up counting when a large snapshot is deleted, until all is counted again: not here.
     with suppress(FileNotFoundError):
         (state / "drop_subtree_threshold").write_text(str(_LEVELS))
-
-
-def tend_quotas(directory: Path) -> None:
-    """Count again where the kernel has lost count, and forget the limits of what is gone."""
-    if "inconsistent" in _btrfs("qgroup", "show", str(directory)).errors:
-        with suppress(BackendError):  # it is under way
-            _btrfs("quota", "rescan", str(directory))
-    with suppress(BackendError):  # newer kernels do it themselves, and refuse until they have
-        _btrfs("qgroup", "clear-stale", str(directory))
 
 
 def _filesystem_id(directory: Path) -> uuid.UUID:
