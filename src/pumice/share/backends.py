@@ -17,7 +17,7 @@ from pumice.kernel.locks import Locks, LockTimeout
 from pumice.kernel.moves import Superseded
 from pumice.kernel.operations.worker import Run
 from pumice.share.drivers.base import ShareDriver, features
-from pumice.share.instances.exports import ensure, on_backend
+from pumice.share.instances.exports import ensure
 from pumice.share.message_codes import Detail
 from pumice.share.shares.model import ShareInstance
 
@@ -68,18 +68,19 @@ class ShareBackend(backends.Backend[ShareDriver]):
         self._ensuring: threading.Thread | None = None
 
     def keep(self, *, first: bool) -> None:
-        """Have every share made sure of after a start, and later those whose exports the file server has lost.
+        """Have every share made sure of after a start, and later those whose exports the file server has lost, or
+        whose rules could not be applied.
 
         In a thread of its own: with thousands of shares it takes its time, and reports must go on.
         """
         if self._ensuring is not None and self._ensuring.is_alive():
             return
-        held = frozenset() if first else frozenset(self._driver.inventory().exports)
+        held = () if first else self._driver.inventory().exports
         with self._db.read() as tx:
-            lost = [id for id in on_backend(tx, self.name) if id not in held]
-        if lost:
+            found = lost(tx, self.name, held)
+        if found:
             self._ensuring = threading.Thread(
-                target=self._ensure_all, args=(lost,), name=f"ensure-{self.name}", daemon=True
+                target=self._ensure_all, args=(found,), name=f"ensure-{self.name}", daemon=True
             )
             self._ensuring.start()
 

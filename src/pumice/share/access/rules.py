@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import delete, exists, update
+from sqlalchemy import ColumnElement, delete, exists, update
 from sqlalchemy.orm import Session
 
 from pumice.kernel import moves
@@ -169,30 +169,22 @@ def under_way(tx: Session, rules: RuleSet, instance_id: str) -> bool:
     )
 
 
-def behind(tx: Session, rules: RuleSet, backend: str) -> list[str]:
-    """Ids of the instances of a backend whose rules have changed, or were not applied, and that no operation has."""
-    model = rules.instance
-    return list(
-        tx.scalars(
-            everything()
-            .columns(model, model.id)
-            .where(
-                model.access_applied < model.access_wanted,
-                _on(rules, backend),
-                ~exists().where(*_operation(rules, model.id)),
-            )
-        )
-    )
-
-
-def _on(rules: RuleSet, backend: str) -> Any:
+def behind(tx: Session, backend: str) -> set[str]:
+    """Ids of the share instances of a backend whose rules, or a snapshot's, have changed or were not applied, and
+    that no operation sees to."""
     here = ShareInstance.host.startswith(f"{backend}#", autoescape=True)
-    if rules is SHARE:
-        return here
-    return exists().where(ShareInstance.id == SnapshotInstance.share_instance_id, here)
+    shares = everything().columns(ShareInstance, ShareInstance.id).where(here, *_late(SHARE))
+    snapshots = everything().columns(SnapshotInstance, SnapshotInstance.share_instance_id)
+    snapshots = snapshots.where(ShareInstance.id == SnapshotInstance.share_instance_id, here, *_late(SNAPSHOT))
+    return {*tx.scalars(shares), *tx.scalars(snapshots)}
 
 
-def _operation(rules: RuleSet, instance_id: Any) -> tuple[Any, ...]:
+def _late(rules: RuleSet) -> tuple[ColumnElement[bool], ...]:
+    model = rules.instance
+    return model.access_applied < model.access_wanted, ~exists().where(*_operation(rules, model.id))
+
+
+def _operation(rules: RuleSet, instance_id: Any) -> tuple[ColumnElement[bool], ...]:
     of_kind = Operation.kind == rules.operation
     return Operation.resource_id == instance_id, of_kind, Operation.state.in_(LIVE)
 

@@ -42,8 +42,9 @@ def detail(req: Request) -> dict[str, Any]:
 
 
 def _page(req: Request, view: type[View]) -> dict[str, Any]:
+    scope = req.list_scope if req.allowed("share_transfer:get_all_tenant") else req.own
     with req.service.db.read() as tx:
-        page = TRANSFERS.page(tx, req)
+        page = TRANSFERS.page(tx, req, scope=scope)
     return req.page("transfers", view, page)
 
 
