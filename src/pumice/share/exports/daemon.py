@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -44,10 +45,9 @@ class Daemon:
 
     @property
     def alive(self) -> bool:
-        if self._process is None or (self._child is not None and self._child.poll() is not None):
-            return False
         with suppress(psutil.NoSuchProcess):
-            return self._process.is_running() and self._process.status() != psutil.STATUS_ZOMBIE
+            process = self._process
+            return process is not None and process.is_running() and process.status() != psutil.STATUS_ZOMBIE
         return False
 
     def start(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> bool:
@@ -82,15 +82,15 @@ class Daemon:
         return True
 
     def stop(self, patience: float = 10.0) -> None:
-        """End it: with SIGTERM, and with SIGKILL when that has not helped within `patience` seconds."""
+        """End it and its children: with SIGTERM, and what is left after `patience` seconds with SIGKILL."""
         if self._process is not None:
-            with suppress(psutil.NoSuchProcess):
+            with suppress(psutil.NoSuchProcess, psutil.TimeoutExpired):
                 self._process.terminate()
-                try:
-                    self._process.wait(patience)
-                except psutil.TimeoutExpired:
-                    self._process.kill()
-                    self._process.wait(patience)
+                self._process.wait(patience)
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            with suppress(psutil.NoSuchProcess):
+                self._process.wait(patience)
         if self._child is not None:
             self._child.wait(patience)
         self._process = self._child = None

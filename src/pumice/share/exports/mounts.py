@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from pumice.kernel.commands import run
 from pumice.kernel.drivers import BackendError
 
 
@@ -26,15 +26,15 @@ def share_mounts(directory: Path) -> None:
     mount = _mount_of(directory)
     if not mount.shared:
         if mount.point != directory.resolve():
-            _run("mount", "--bind", str(directory), str(directory))
-        _run("mount", "--make-shared", str(directory))
+            run("mount", "--bind", str(directory), str(directory))
+        run("mount", "--make-shared", str(directory))
 
 
 def unshare_mounts(directory: Path) -> None:
     """Undo that, unless something is still mounted below."""
     if _mount_of(directory).point == directory.resolve() and not directory.is_mount():  # so it is on itself
         with suppress(BackendError):
-            _run("umount", str(directory))
+            run("umount", str(directory))
 
 
 def _mount_of(directory: Path) -> _Mount:
@@ -46,9 +46,3 @@ def _mount_of(directory: Path) -> _Mount:
         if path.is_relative_to(point) and len(point.parts) >= len(best.point.parts):
             best = _Mount(point, any(word.startswith("shared:") for word in words[6 : words.index("-")]))
     return best
-
-
-def _run(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    if done.returncode:
-        raise BackendError(f"{' '.join(command)} failed: {done.stderr.strip()}")
