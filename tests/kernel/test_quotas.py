@@ -101,3 +101,12 @@ def test_the_check_names_every_difference(db: Database, quotas: Quotas) -> None:
             "project project-p: volumes counts 2, the rows say 3",
             "project project-q: gigabytes counts 0, the rows say 1",
         ]
+
+
+def test_counters_go_beyond_what_one_resource_can_be(db: Database) -> None:
+    largest = 2**31 - 1
+    unlimited = Quotas({"gigabytes": -1})
+    for _ in range(3):
+        db.write(lambda tx: unlimited.charge(tx, P, {"gigabytes": largest}))
+    with db.read() as tx:
+        assert unlimited.usages(tx, P) == {"gigabytes": 3 * largest}

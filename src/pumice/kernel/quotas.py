@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from oslo_db import exception as db_errors
-from sqlalchemy import Insert, String, delete, insert, select, update
+from sqlalchemy import BigInteger, Insert, String, delete, insert, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from pumice.kernel.db.base import Base
@@ -31,7 +31,7 @@ class QuotaUsage(Base):
 
     project_id: Mapped[str] = mapped_column(String(255), primary_key=True)
     resource: Mapped[str] = mapped_column(String(300), primary_key=True)
-    in_use: Mapped[int] = mapped_column(default=0)
+    in_use: Mapped[int] = mapped_column(BigInteger, default=0)
 
 
 class QuotaLimit(Base):

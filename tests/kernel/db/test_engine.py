@@ -1,18 +1,50 @@
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from oslo_db import exception as db_errors
+from sqlalchemy import func, select
 
-from pumice.kernel.db.base import new_id
-from tests.kernel.things import Thing, database
+from pumice.kernel.db.engine import Database
+from tests.kernel.things import Thing, add_thing, database
 
 
-def test_errors_do_not_tell_values(tmp_path: Path) -> None:
-    db = database(tmp_path)
-    with pytest.raises(db_errors.DBError) as caught:
-        db.write(lambda tx: tx.add(Thing(id=new_id(), status="plain", colour="hush")))
-    assert "things.project_id" in str(caught.value)
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    made = database(tmp_path)
+    yield made
+    made.close()
+
+
+def test_errors_do_not_tell_values(db: Database) -> None:
+    thing = add_thing(db)
+    with pytest.raises(db_errors.DBDuplicateEntry) as caught:
+        add_thing(db, id=thing, colour="hush")
+    assert "things" in str(caught.value)
     assert "hush" not in str(caught.value)
-    db.close()
+
+
+def test_a_failed_transaction_leaves_nothing_and_holds_up_nobody(db: Database) -> None:
+    def fail(tx: object) -> None:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        db.write(fail)
+    writer = threading.Thread(target=add_thing, args=(db,))
+    writer.start()
+    writer.join(5)
+    assert not writer.is_alive()
+
+
+def test_a_snapshot_does_not_see_what_is_committed_after_its_first_query(db: Database) -> None:
+    add_thing(db)
+    count = select(func.count()).select_from(Thing)
+    with db.read(snapshot=True) as tx:
+        assert tx.scalar(count) == 1
+        add_thing(db)
+        assert tx.scalar(count) == 1
+    with db.read() as tx:
+        assert tx.scalar(count) == 2

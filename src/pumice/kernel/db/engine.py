@@ -10,7 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar, cast
 
 from oslo_db import exception as db_errors
@@ -45,14 +45,19 @@ class Database:
             options |= {"isolation_level": "READ COMMITTED", "pool_pre_ping": True, "pool_recycle": 3600}
         self.engine = create_engine(self.url, **options)
         exc_filters.register_engine(self.engine)
-        self._writer = threading.Lock()
+        self._writer: AbstractContextManager[object] = threading.Lock() if self.is_sqlite else nullcontext()
         if self.is_sqlite:
             _prepare_sqlite(self.engine)
 
     @contextmanager
-    def read(self) -> Iterator[Session]:
-        """A session for reading one snapshot; nothing done in it is kept."""
+    def read(self, *, snapshot: bool = False) -> Iterator[Session]:
+        """A session for reading; nothing done in it is kept.
+
+        :param snapshot: have all its queries see the same state of the database, as they always do on SQLite
+        """
         with Session(self.engine, expire_on_commit=False, autoflush=False) as tx:
+            if snapshot and not self.is_sqlite:
+                tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})
             yield tx
 
     def write(self, work: Callable[[Session], T]) -> T:
@@ -72,15 +77,12 @@ class Database:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _write_once(self, work: Callable[[Session], T]) -> T:
-        with Session(self.engine, expire_on_commit=False) as tx:
+        # The lock is held until a transaction that fails has been rolled back, too.
+        with self._writer, Session(self.engine, expire_on_commit=False) as tx:
             if self.is_sqlite:
-                with self._writer:
-                    tx.connection(execution_options={"pumice_write": True})
-                    result = work(tx)
-                    tx.commit()
-            else:
-                result = work(tx)
-                tx.commit()
+                tx.connection(execution_options={"pumice_write": True})
+            result = work(tx)
+            tx.commit()
             callbacks: list[Callable[[], None]] = tx.info.get("after_commit", [])
         for callback in callbacks:
             callback()

@@ -20,7 +20,11 @@ class SchemaError(Exception):
 def upgrade(db: Database, service: str) -> str:
     """Bring the database to the newest schema; it may be empty. Returns the version it has then."""
     settings = _settings(service)
-    with db.engine.begin() as connection:
+    if db.url.get_backend_name() in {"mysql", "mariadb"} and current(db) is None:
+        # What tables inherit: every character can be stored, and texts that differ are different, as elsewhere.
+        with db.engine.begin() as connection:
+            connection.exec_driver_sql("ALTER DATABASE CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
+    with db.engine.connect().execution_options(pumice_write=True) as connection, connection.begin():
         settings.attributes["connection"] = connection
         command.upgrade(settings, "head")
     return newest(service)
