@@ -44,6 +44,9 @@ def defaults_of(
 ) -> list[oslo.RuleDefault]:
     """The rules of a service with their default checks, in the order of their names.
 
+    Rules of routes take tokens of a project only, whatever the role: one of the system or of a domain is refused.
+    Rules that no route names look at what their check says and nothing else.
+
     :param rules: rules that no route names, and those whose check is not that of the route that names them
     :param helpers: rules that only other rules ask
     :param helper_of: check string -> the helper that stands for it, so that an override of the helper in
