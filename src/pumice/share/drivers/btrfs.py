@@ -40,6 +40,11 @@ OPTIONS = [
     *EXPORTERS,
     cfg.StrOpt("directory", help="Where the shares are, on btrfs; by default `shares` below state_path."),
     cfg.StrOpt(
+        "mounts_directory",
+        help="Where shares are mounted for the file servers; by default `mounts` below state_path. For CIFS, everybody "
+        "must be able to pass all directories that lead there.",
+    ),
+    cfg.StrOpt(
         "share_root_mode",
         default="0777",
         regex="^[0-7]{3,4}$",
@@ -78,7 +83,8 @@ class BtrfsDriver:
         self._shares = self._directory / "shares"
         self._snapshots = self._directory / "snapshots"
         self._unmanaged = self._directory / "unmanaged"
-        self._mounts = Mounts(state_dir.absolute() / "mounts" / name)
+        mounts = Path(section.mounts_directory) if section.mounts_directory else state_dir / "mounts"
+        self._mounts = Mounts(mounts.absolute() / name)
         self._exporters = configured_exporters(section, state_dir) if exporters is None else exporters
         self.protocols: Sequence[str] = list(self._exporters)
 
@@ -176,7 +182,7 @@ class BtrfsDriver:
     def ensure_share(self, share: ShareRef) -> Sequence[Location]:
         path = self._share_path(share, must_exist=True)
         if not self._mounts.is_current(share.id, path):
-            self._renew_export(share, path)
+            return self._renew_export(share)
         return self._export_share(share)
 
     def apply_access(self, share: ShareRef, rules: Sequence[Rule]) -> Mapping[str, Applied]:
@@ -205,15 +211,14 @@ class BtrfsDriver:
         with os_errors(f"reverting share {share.id}", self._name):
             self._furnish(new, share, snapshot)
             subvolumes.exchange(new, path)
-            self._renew_export(share, path)
+            self._renew_export(share)
             subvolumes.delete(new)
 
     def export_snapshot(self, snapshot: SnapshotRef) -> Sequence[Location]:
         path = self._snapshot_path(snapshot, must_exist=True)
-        with os_errors(f"exporting snapshot {snapshot.id}", self._name):
-            mounted = self._mounts.mount(snapshot.id, path)
-        name = f"snapshot-{snapshot.id}"
-        return self._exporter(snapshot.share.proto).export(snapshot.id, mounted, name, read_only=True)
+        protocol = snapshot.share.proto
+        mounted = self._mount(snapshot.id, path, protocol)
+        return self._exporter(protocol).export(snapshot.id, mounted, f"snapshot-{snapshot.id}", read_only=True)
 
     def apply_snapshot_access(self, snapshot: SnapshotRef, rules: Sequence[Rule]) -> Mapping[str, Applied]:
         self._snapshot_path(snapshot, must_exist=True)
@@ -342,18 +347,24 @@ class BtrfsDriver:
             raise BackendError(f"protocol {protocol!r} is refused: {self._name} exports by {allowed}") from None
 
     def _export_share(self, share: ShareRef) -> Sequence[Location]:
-        with os_errors(f"exporting share {share.id}", self._name):
-            mounted = self._mounts.mount(share.id, self._share_path(share))
+        mounted = self._mount(share.id, self._share_path(share), share.proto)
         return self._exporter(share.proto).export(share.id, mounted, _export_name(share))
 
-    def _renew_export(self, share: ShareRef, path: Path) -> None:
-        """Export what is at `path` now, to whom the share was exported until now."""
+    def _mount(self, id: str, source: Path, protocol: str) -> Path:
+        with os_errors(f"mounting {id}", self._name):
+            barrier = self._mounts.barrier() if protocol == "CIFS" else None
+            if barrier:
+                raise BackendError(f"Samba's users cannot pass {barrier}: chmod o+x, or set mounts_directory")
+            return self._mounts.mount(id, source)
+
+    def _renew_export(self, share: ShareRef) -> Sequence[Location]:
+        """Export what the share is now, to whom it was exported until now."""
         exporter = self._exporter(share.proto)
         rules = exporter.exports().get(share.id, frozenset())
         exporter.unexport(share.id)
-        self._mounts.mount(share.id, path)
-        self._export_share(share)
+        locations = self._export_share(share)
         exporter.apply(share.id, [_rule(text) for text in rules])
+        return locations
 
     def _withdraw(self, id: str, protocol: str) -> None:
         self._exporter(protocol).unexport(id)

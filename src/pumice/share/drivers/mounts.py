@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 from pumice.kernel.commands import run
@@ -17,6 +18,13 @@ class Mounts:
         """Make the directory. File servers that act as their users must get through it."""
         self._directory.mkdir(mode=0o711, parents=True, exist_ok=True)
         self._directory.chmod(0o711)
+
+    def barrier(self) -> Path | None:
+        """A directory that keeps others than root from the mounts."""
+        for directory in (self._directory, *self._directory.parents):
+            if not directory.stat().st_mode & stat.S_IXOTH:
+                return directory
+        return None
 
     def path(self, id: str) -> Path:
         return self._directory / id
