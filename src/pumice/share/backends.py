@@ -17,7 +17,7 @@ from pumice.kernel.locks import Locks, LockTimeout
 from pumice.kernel.moves import Superseded
 from pumice.kernel.operations.worker import Run
 from pumice.share.drivers.base import ShareDriver, features
-from pumice.share.instances.exports import ensure
+from pumice.share.instances.exports import ensure, to_ensure
 from pumice.share.message_codes import Detail
 from pumice.share.shares.model import ShareInstance
 
@@ -77,7 +77,7 @@ class ShareBackend(backends.Backend[ShareDriver]):
             return
         held = () if first else self._driver.inventory().exports
         with self._db.read() as tx:
-            found = lost(tx, self.name, held)
+            found = to_ensure(tx, self.name, held)
         if found:
             self._ensuring = threading.Thread(
                 target=self._ensure_all, args=(found,), name=f"ensure-{self.name}", daemon=True

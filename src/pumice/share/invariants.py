@@ -22,9 +22,8 @@ from pumice.share.instances.exports import EXPORTED
 from pumice.share.quotas.resources import growth_charge, share_charge, snapshot_charge
 from pumice.share.shares.model import Share, ShareInstance
 from pumice.share.shares.moves import MOVING
+from pumice.share.snapshots import moves as snapshot_moves
 from pumice.share.snapshots.model import ShareSnapshot, SnapshotInstance
-
-SNAPSHOTS_MOVING = ("creating", "deleting", "manage_starting", "unmanage_starting", "restoring")
 
 
 def check(tx: Session) -> list[str]:
@@ -55,7 +54,7 @@ def stuck(tx: Session) -> list[str]:
         for model in (AccessRule, SnapshotAccessRule)
         for row in tx.execute(select(model.id, model.state).where(model.state.in_(access.UNSETTLED)))
     ]
-    return [*unmoved(tx, ((ShareInstance, MOVING), (SnapshotInstance, SNAPSHOTS_MOVING))), *waiting]
+    return [*unmoved(tx, ((ShareInstance, MOVING), (SnapshotInstance, snapshot_moves.MOVING))), *waiting]
 
 
 def quota_sums(tx: Session) -> dict[tuple[str, str], int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Select, delete, exists
@@ -12,10 +13,11 @@ from pumice.kernel.db.base import new_id
 from pumice.kernel.db.engine import Database
 from pumice.kernel.db.scope import everything
 from pumice.kernel.moves import Superseded
-from pumice.share.access.rules import behind
+from pumice.share.access.rules import SHARE, SNAPSHOT, behind, bring
 from pumice.share.drivers.base import MountableSnapshots, Path, ShareDriver
 from pumice.share.refs import share_ref, snapshot_ref
 from pumice.share.shares.model import ExportLocation, ShareInstance
+from pumice.share.snapshots.exports import store as store_snapshot
 from pumice.share.snapshots.model import SnapshotExportLocation, SnapshotInstance
 
 EXPORTED = (
@@ -33,6 +35,16 @@ EXPORTED = (
 """Statuses of an instance that has its data and its exports."""
 
 
+def on_backend(tx: Session, backend: str) -> Sequence[str]:
+    """The ids of the instances that a backend has to export, oldest first."""
+    return tx.scalars(_exported(backend).order_by(ShareInstance.created_at)).all()
+
+
+def _exported(backend: str) -> Select[Any]:
+    here = ShareInstance.host.startswith(f"{backend}#", autoescape=True)
+    return everything().columns(ShareInstance, ShareInstance.id).where(here, ShareInstance.status.in_(EXPORTED))
+
+
 def to_ensure(tx: Session, backend: str, held: Collection[str]) -> list[str]:
     """The ids of the instances of a backend that are to be made sure of, oldest first.
 
@@ -40,11 +52,9 @@ def to_ensure(tx: Session, backend: str, held: Collection[str]) -> list[str]:
 
     :param held: the ids of instances, and of snapshots' instances, that the backend exports
     """
-    here = ShareInstance.host.startswith(f"{backend}#", autoescape=True)
-    exported = everything().columns(ShareInstance, ShareInstance.id).where(here, ShareInstance.status.in_(EXPORTED))
-    ids = tx.scalars(exported.order_by(ShareInstance.created_at)).all()
+    ids = on_backend(tx, backend)
     trouble = {id for id in ids if id not in held}
-    trouble.update(one.share_instance_id for one in _mountable(tx, exported) if one.id not in held)
+    trouble.update(one.share_instance_id for one in _mountable(tx, _exported(backend)) if one.id not in held)
     trouble.update(behind(tx, backend))
     return [id for id in ids if id in trouble]
 
@@ -57,20 +67,9 @@ def _mountable(tx: Session, instance_ids: Select[Any] | Sequence[str]) -> Sequen
     return tx.scalars(everything().select(SnapshotInstance).where(of_instances, rests, located)).all()
 
 
-def lost(tx: Session, backend: str, held: Collection[str]) -> list[str]:
-    """The ids of the instances whose exports or rules are not what the rows say, so far as is known without looking:
-    `held` are the exports that the file servers have."""
-    behind = set(access.behind(tx, access.SHARE, backend))
-    snapshots = SnapshotInstance.id.in_(access.behind(tx, access.SNAPSHOT, backend))
-    behind |= set(
-        tx.scalars(everything().columns(SnapshotInstance, SnapshotInstance.share_instance_id).where(snapshots))
-    )
-    return [id for id in on_backend(tx, backend) if id not in held or id in behind]
-
-
 def ensure(db: Database, driver: ShareDriver, instance_id: str) -> None:
-    """See that an instance is there, and exported to those whom its rules name, as are its snapshots; by whoever has
-    its lock.
+    """See that an instance is there, and exported to those whom its rules name, as are its mountable snapshots; by
+    whoever has its lock.
 
     :raises BackendError:
     :raises Superseded: it is gone
@@ -80,23 +79,14 @@ def ensure(db: Database, driver: ShareDriver, instance_id: str) -> None:
         if instance is None or instance.status not in EXPORTED:
             raise Superseded(f"share instance {instance_id} is not to be exported any more")
         ref = share_ref(tx, instance)
-        share = everything().get(tx, Share, instance.share_id)
-        there = (
-            SnapshotInstance.share_instance_id == instance_id,
-            SnapshotInstance.status.in_(("available", "restoring")),
-        )
-        snapshots = [
-            (one, snapshot_ref(tx, one)) for one in tx.scalars(everything().select(SnapshotInstance).where(*there))
-        ]
+        snapshots = [(one, snapshot_ref(tx, one)) for one in _mountable(tx, [instance_id])]
     paths = driver.ensure_share(ref)
     db.write(lambda tx: store(tx, instance, paths))
-    db.write(access.bring(db, driver, access.SHARE, instance_id))
-    if not share.mount_snapshot_support or not isinstance(driver, MountableSnapshots):
-        return
+    db.write(bring(db, driver, SHARE, instance_id))
     for snapshot, source in snapshots:
-        paths = driver.export_snapshot(source)
-        db.write(partial(store_snapshot, instance=snapshot, paths=paths))
-        db.write(access.bring(db, driver, access.SNAPSHOT, snapshot.id))
+        assert isinstance(driver, MountableSnapshots)
+        db.write(partial(store_snapshot, instance=snapshot, paths=driver.export_snapshot(source)))
+        db.write(bring(db, driver, SNAPSHOT, snapshot.id))
 
 
 def store(tx: Session, instance: ShareInstance, paths: Sequence[Path]) -> None:

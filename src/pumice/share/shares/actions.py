@@ -24,6 +24,8 @@ from pumice.share.shares.moves import STATUSES, TASKS
 from pumice.share.shares.moving import active, begin, project
 from pumice.share.shares.placement import specs_of
 from pumice.share.snapshots.model import ShareSnapshot, SnapshotInstance
+from pumice.share.snapshots.moving import instance_of
+from pumice.share.snapshots.moving import project as project_snapshot
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
@@ -143,15 +145,15 @@ def _snapshot(tx: Session, share: Share, id: str) -> ShareSnapshot:
 
 def _hold(tx: Session, snapshot: ShareSnapshot, operation_id: str) -> SnapshotInstance:
     """Have the snapshot belong to the revert until that has ended."""
-    of_snapshot = SnapshotInstance.snapshot_id == snapshot.id
-    row = tx.scalars(everything().select(SnapshotInstance).where(of_snapshot)).one()
+    row = instance_of(tx, snapshot.id)
+    assert row is not None
     usable = Guard(
         and_(SnapshotInstance.status == "available", SnapshotInstance.operation_id.is_(None)),
         f"Snapshot {snapshot.id} is in use by another request.",
         Conflict,
     )
     moves.touch(tx, SnapshotInstance, row.id, guards=[usable], status="restoring", operation_id=operation_id)
-    moves.touch(tx, ShareSnapshot, snapshot.id, status="restoring")
+    project_snapshot(tx, snapshot.id)
     return row
 
 

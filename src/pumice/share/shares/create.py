@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.orm import Session
 
-from pumice.kernel import messages, moves, services
+from pumice.kernel import messages, moves
 from pumice.kernel.db.base import new_id
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, Forbidden, NotFound
 from pumice.kernel.serving import SCHEDULER
 from pumice.kernel.types import find_type
-from pumice.share import binaries
+from pumice.share.admin import zones
 from pumice.share.message_codes import Action, Detail
 from pumice.share.quotas.resources import share_charge, size_bounds
 from pumice.share.shares import operations, rules
@@ -25,6 +25,7 @@ from pumice.share.shares.moving import active
 from pumice.share.shares.queries import dress
 from pumice.share.shares.shapes import NewShare
 from pumice.share.snapshots.model import ShareSnapshot, SnapshotInstance
+from pumice.share.snapshots.moving import instance_of
 from pumice.share.types.lookup import default_type
 from pumice.share.types.model import ShareType
 
@@ -156,8 +157,7 @@ def _source(tx: Session, req: Request, asked: NewShare) -> Source | None:
     if parent.proto != asked.share_proto:
         raise BadRequest(f"share_proto {asked.share_proto} is refused: the snapshot is of a share of {parent.proto}.")
     origin = active(tx, parent.id)
-    of_instance = SnapshotInstance.snapshot_id == snapshot.id
-    instance = tx.scalars(everything().select(SnapshotInstance).where(of_instance)).first()
+    instance = instance_of(tx, snapshot.id)
     assert instance is not None
     return Source(snapshot, instance, parent, origin)
 
@@ -219,20 +219,13 @@ def _zones(tx: Session, req: Request, asked: NewShare, source: Source | None, sp
     allowed = rules.zones_of(specs) if req.version >= "2.48" else []
     origin = source.origin.availability_zone if source else None
     free = req.service.conf.use_scheduler_creating_share_from_snapshot
-    zone = _known_zone(tx, asked.availability_zone) if asked.availability_zone and req.version >= "2.1" else None
+    zone = zones.name_of(tx, asked.availability_zone) if asked.availability_zone and req.version >= "2.1" else None
     if zone and origin and zone != origin and not free:
         raise BadRequest(f"availability_zone {zone} is refused: the snapshot is in {origin}, where its shares stay.")
     zone = zone or (None if free else origin)
     if zone and allowed and zone not in allowed:
         raise BadRequest(f"availability_zone {zone} is refused: the share type allows {', '.join(sorted(allowed))}.")
     return frozenset({zone} if zone else allowed)
-
-
-def _known_zone(tx: Session, zone: str) -> str:
-    known = services.zones(tx, binary=binaries.SHARE)
-    if zone not in known:
-        raise NotFound(f"Availability zone {zone} could not be found.")
-    return zone
 
 
 def _row(req: Request, asked: NewShare, share_type: ShareType | None, specs: rules.Specs, **given: Any) -> Share:

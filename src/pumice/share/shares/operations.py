@@ -31,7 +31,8 @@ from pumice.share.shares import moves
 from pumice.share.shares.model import ExportLocation, Share, ShareInstance
 from pumice.share.shares.moving import kind
 from pumice.share.shares.placement import place
-from pumice.share.snapshots.model import ShareSnapshot, SnapshotInstance
+from pumice.share.snapshots.model import SnapshotInstance
+from pumice.share.snapshots.moving import project as project_snapshot
 
 LOG = logging.getLogger(__name__)
 
@@ -263,8 +264,7 @@ def _revert_failed(tx: Session, operation: Operation) -> None:
 def _snapshot_rests(tx: Session, operation: Operation) -> None:
     mine = update(SnapshotInstance).where(SnapshotInstance.operation_id == operation.id)
     tx.execute(mine.values(status="available", operation_id=None))
-    snapshot = ShareSnapshot.id == operation.args["snapshot_id"]
-    tx.execute(update(ShareSnapshot).where(snapshot, ShareSnapshot.status == "restoring").values(status="available"))
+    project_snapshot(tx, operation.args["snapshot_id"])
 
 
 CREATE = kind(
