@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import datetime
-from typing import TYPE_CHECKING, Annotated, Any
-
-from sqlalchemy.orm import Session
+from typing import Annotated
 
 from pumice.block.message_codes import Action, Detail
-from pumice.kernel.api.routes import MEMBER, READER, Route, Rule
+from pumice.kernel.api.routes import Rule
 from pumice.kernel.api.views import Of, OmitNone, View
 from pumice.kernel.db.filters import text
 from pumice.kernel.db.paging import Filter, Listing
+from pumice.kernel.messageroutes import MessagesOf
 from pumice.kernel.messages import Message, user_message
-
-if TYPE_CHECKING:
-    from pumice.kernel.api.request import Request
 
 FILTERS = {
     "resource_uuid": Message.resource_uuid,
@@ -48,36 +44,6 @@ class MessageDetail(View):
     links: Annotated[list[dict[str, str]], Of(lambda row, req: req.links("messages", row.id))]
 
 
-def index(req: Request) -> dict[str, Any]:
-    with req.service.db.read() as tx:
-        page = MESSAGES.page(tx, req)
-    return req.page("messages", MessageDetail, page)
-
-
-def show(req: Request, row: Message) -> dict[str, Any]:
-    return {"message": req.view(MessageDetail, row)}
-
-
-def remove(req: Request, row: Message) -> None:
-    def work(tx: Session) -> None:
-        tx.delete(req.scope.get(tx, Message, row.id))
-
-    req.service.db.write(work)
-
-
-ROUTES = [
-    Route("GET", "/messages", index, "message:get_all", READER, since="3.3", answer={"messages": list[MessageDetail]}),
-    Route(
-        "GET",
-        "/messages/{id}",
-        show,
-        "message:get",
-        READER,
-        since="3.3",
-        load=Message,
-        answer={"message": MessageDetail},
-    ),
-    Route("DELETE", "/messages/{id}", remove, "message:delete", MEMBER, since="3.3", load=Message, success=204),
-]
+ROUTES = MessagesOf(MESSAGES, MessageDetail, since="3.3").routes()
 
 RULES: list[Rule] = []

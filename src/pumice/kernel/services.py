@@ -10,7 +10,7 @@ import datetime
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from oslo_db import exception as db_errors
 from sqlalchemy import CursorResult, String, UniqueConstraint, Update, or_, select, update
@@ -19,6 +19,9 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 from pumice.kernel.db.base import Base, utcnow
 from pumice.kernel.db.engine import TryAgain
 from pumice.kernel.errors import BadRequest, NotFound
+
+if TYPE_CHECKING:
+    from pumice.kernel.api.request import Request
 
 FLAGS = ("disabled", "disabled_reason", "frozen", "replication_status", "active_backend_id")
 """What a cluster decides for all its services."""
@@ -78,6 +81,20 @@ class Identity:
 def is_up(row: WorkerService, now: datetime.datetime, service_down_time: int) -> bool:
     """Whether the last report is at most `service_down_time` seconds from `now` (clocks differ: either way)."""
     return abs((now - row.last_seen).total_seconds()) <= service_down_time
+
+
+def up(row: WorkerService, req: Request) -> bool:
+    """Whether the worker's last report is recent enough."""
+    return is_up(row, utcnow(), req.service.conf.service_down_time)
+
+
+def state_word(row: WorkerService, req: Request) -> str:
+    return "up" if up(row, req) else "down"
+
+
+def status_word(row: Any, _req: Request) -> str:
+    """Of a service, or of a cluster."""
+    return "disabled" if row.disabled else "enabled"
 
 
 def find(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pumice.kernel.api.versions import Dialect, Version
 from pumice.kernel.operations import api as operations
 from pumice.kernel.service import Api
+from pumice.share import messages
 from pumice.share.access import routes as access
 from pumice.share.admin import routes as admin
 from pumice.share.instances import handlers as instance_handlers
@@ -14,8 +15,10 @@ from pumice.share.policy import HELPER_OF, HELPERS
 from pumice.share.quotas import routes as quotas
 from pumice.share.shares import queries
 from pumice.share.shares import routes as shares
+from pumice.share.snapshots import queries as snapshot_queries
 from pumice.share.snapshots import routes as snapshots
 from pumice.share.transfers import routes as transfers
+from pumice.share.types import handlers as type_handlers
 from pumice.share.types import routes as types
 
 DIALECT = Dialect(
@@ -36,7 +39,7 @@ DIALECT = Dialect(
     media_type="application/vnd.openstack.share+json;version=1",
 )
 
-RESOURCES = (shares, instances, access, snapshots, types, quotas, locks, transfers, admin, operations)
+RESOURCES = (shares, instances, access, snapshots, types, quotas, locks, transfers, messages, admin, operations)
 
 API = Api(
     dialect=DIALECT,
@@ -44,5 +47,13 @@ API = Api(
     rules=[rule for resource in RESOURCES for rule in resource.RULES],
     helpers=HELPERS,
     helper_of=HELPER_OF,
-    listings=(queries.SHARES, instance_handlers.INSTANCES, operations.OPERATIONS),
+    listings=(
+        queries.SHARES,
+        instance_handlers.INSTANCES,
+        snapshot_queries.SNAPSHOTS,
+        snapshot_queries.INSTANCES,
+        type_handlers.TYPES,
+        messages.MESSAGES,
+        operations.OPERATIONS,
+    ),
 )

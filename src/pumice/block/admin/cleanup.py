@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.orm import Session
 
 from pumice.block.admin import binaries
-from pumice.block.admin.shapes import CleanedService, Cleanup, up
+from pumice.block.admin.shapes import CleanedService, Cleanup
 from pumice.block.backends import queue_of
 from pumice.kernel import services
 from pumice.kernel.db.scope import everything
 from pumice.kernel.operations.model import Operation, State
-from pumice.kernel.services import WorkerService
+from pumice.kernel.services import WorkerService, up
 from pumice.kernel.serving import SCHEDULER
 
 if TYPE_CHECKING:

@@ -9,10 +9,8 @@ from pumice.block.admin import binaries
 from pumice.block.types.model import VolumeType
 from pumice.kernel.errors import BadRequest, NotFound
 from pumice.kernel.scheduling.filters import CapabilitiesFilter
-from pumice.kernel.scheduling.plugins import Lookups
 from pumice.kernel.scheduling.pool import PoolState
-from pumice.kernel.scheduling.request import PlacementRequest
-from pumice.kernel.scheduling.view import PoolView, backend_states
+from pumice.kernel.scheduling.view import known_pools, open_pools
 from pumice.kernel.types import find_type
 
 if TYPE_CHECKING:
@@ -27,19 +25,15 @@ def index(req: Request) -> dict[str, Any]:
     """The pools that new volumes may go to: those of backends that are up and enabled."""
     detail = req.query.boolean("detail")
     wanted = _wanted(req)
-    pools: Sequence[PoolState] = [pool for pool in _pools(req) if pool.state.up and not pool.state.disabled]
+    pools: Sequence[PoolState] = open_pools(req.service, binaries.VOLUME)
     if (type_name := wanted.pop("volume_type", None)) is not None:
-        pools = _fitting(req, pools, type_name)
+        with req.service.db.read() as tx:
+            found = find_type(tx, VolumeType, req.scope, type_name)
+        pools = CapabilitiesFilter.fitting(found.extra_specs, pools)
     pools = [pool for pool in pools if all(_has(pool, name, value) for name, value in wanted.items())]
     if not detail:
         return {"pools": [{"name": pool.host} for pool in pools]}
     return {"pools": [{"name": pool.host, "capabilities": dict(pool.capabilities)} for pool in pools]}
-
-
-def _pools(req: Request) -> Sequence[PoolState]:
-    service = req.service
-    pools = PoolView(service.db, lambda tx: backend_states(tx, binaries.VOLUME, service.conf.service_down_time)).pools()
-    return sorted(pools, key=lambda pool: pool.host)
 
 
 def _wanted(req: Request) -> dict[str, str]:
@@ -62,17 +56,11 @@ def _has(pool: PoolState, name: str, value: str) -> bool:
     return found is not None and str(found).lower() == value.lower()
 
 
-def _fitting(req: Request, pools: Sequence[PoolState], type_name: str) -> Sequence[PoolState]:
-    with req.service.db.read() as tx:
-        found = find_type(tx, VolumeType, req.scope, type_name)
-    request = PlacementRequest(id="", gb=0, extra_specs=found.extra_specs)
-    return CapabilitiesFilter(Lookups()).keep(request, pools)
-
-
 def capabilities(req: Request, host: str) -> dict[str, Any]:
     """What a backend ("host@backend") or one of its pools ("host@backend#pool") is."""
     backend, _, pool_name = host.partition("#")
-    found = [pool for pool in _pools(req) if pool.backend == backend and pool_name in {"", pool.host.partition("#")[2]}]
+    pools = known_pools(req.service, binaries.VOLUME)
+    found = [pool for pool in pools if pool.backend == backend and pool_name in {"", pool.host.partition("#")[2]}]
     if not found:
         raise NotFound(f"Backend {host} could not be found.")
     reported = found[0].capabilities

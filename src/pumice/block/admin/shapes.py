@@ -3,39 +3,22 @@
 from __future__ import annotations
 
 import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from pumice.block.admin import binaries
 from pumice.kernel.api.fields import Named, Since
 from pumice.kernel.api.shapes import Shape
 from pumice.kernel.api.values import Boolean, Host, Text, Uuid, Word, integer, one_of
 from pumice.kernel.api.views import Of, View
-from pumice.kernel.db.base import utcnow
-from pumice.kernel.services import WorkerService, is_up
-
-if TYPE_CHECKING:
-    from pumice.kernel.api.request import Request
-
-
-def up(row: WorkerService, req: Request) -> bool:
-    """Whether the worker's last report is recent enough."""
-    return is_up(row, utcnow(), req.service.conf.service_down_time)
-
-
-def _state(row: WorkerService, req: Request) -> str:
-    return "up" if up(row, req) else "down"
-
-
-def _status(row: Any, _req: Request) -> str:
-    return "disabled" if row.disabled else "enabled"
+from pumice.kernel.services import state_word, status_word, up
 
 
 class ServiceDetail(View):
     binary: str
     host: str
     zone: Annotated[str, Of(lambda row, _: row.availability_zone)]
-    status: Annotated[str, Of(_status)]
-    state: Annotated[str, Of(_state)]
+    status: Annotated[str, Of(status_word)]
+    state: Annotated[str, Of(state_word)]
     updated_at: Annotated[datetime.datetime, Of(lambda row, _: row.last_seen)]
     disabled_reason: str | None
     cluster: Annotated[str | None, Since("3.7")]
@@ -55,7 +38,7 @@ class HostSummary(View):
     service: Annotated[str, Of(lambda row, _: row.topic)]
     zone: Annotated[str, Of(lambda row, _: row.availability_zone)]
     status: Annotated[str, Named("service-status"), Of(lambda row, req: "available" if up(row, req) else "unavailable")]
-    state: Annotated[str, Named("service-state"), Of(_status)]
+    state: Annotated[str, Named("service-state"), Of(status_word)]
     last_update: Annotated[datetime.datetime, Named("last-update"), Of(lambda row, _: row.last_seen)]
 
 
@@ -63,7 +46,7 @@ class ClusterSummary(View):
     name: str
     binary: str
     state: Annotated[str, Of(lambda row, _: "up" if row.is_up else "down")]
-    status: Annotated[str, Of(_status)]
+    status: Annotated[str, Of(status_word)]
     replication_status: Annotated[str, Since("3.26")]
 
 

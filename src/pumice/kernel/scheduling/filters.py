@@ -10,7 +10,7 @@ from typing import Any
 
 from pumice.kernel.scheduling import jsonquery, specs
 from pumice.kernel.scheduling.expressions import ExpressionError, Names, evaluate
-from pumice.kernel.scheduling.plugins import Filter
+from pumice.kernel.scheduling.plugins import Filter, Lookups
 from pumice.kernel.scheduling.pool import PoolState
 from pumice.kernel.scheduling.request import Kind, PlacementRequest
 
@@ -49,6 +49,11 @@ class CapabilitiesFilter(Filter):
         if request.kind is Kind.EXTEND and request.in_use:
             pools = [pool for pool in pools if pool.capabilities.get("online_extend_support", True)]
         return pools
+
+    @classmethod
+    def fitting(cls, extra_specs: Mapping[str, Any], pools: Sequence[PoolState]) -> Sequence[PoolState]:
+        """The pools that a type's resources could be on, whatever their size."""
+        return cls(Lookups()).keep(PlacementRequest(id="", gb=0, extra_specs=extra_specs), pools)
 
     def _matching(self, pools: Sequence[PoolState], path: list[str], spec: str | None) -> list[PoolState]:
         """Many pools report the same values: each is compared once."""

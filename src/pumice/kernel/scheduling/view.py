@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
@@ -15,8 +15,22 @@ from pumice.kernel.db.base import utcnow
 from pumice.kernel.db.engine import Database
 from pumice.kernel.scheduling.pool import BackendState, Pool, PoolState, state_of
 
+if TYPE_CHECKING:
+    from pumice.kernel.service import Service
+
 CHUNK = 500
 """Hosts named in one SELECT."""
+
+
+def known_pools(service: Service, binary: str) -> list[PoolState]:
+    """All pools of the backends of `binary`, as the rows say now, by name."""
+    view = PoolView(service.db, lambda tx: backend_states(tx, binary, service.conf.service_down_time))
+    return sorted(view.pools(), key=lambda pool: pool.host)
+
+
+def open_pools(service: Service, binary: str) -> list[PoolState]:
+    """Those that new resources may go to: of backends that are up and enabled."""
+    return [pool for pool in known_pools(service, binary) if pool.state.up and not pool.state.disabled]
 
 
 class PoolView:

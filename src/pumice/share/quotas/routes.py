@@ -8,16 +8,11 @@ from pumice.kernel.api.routes import ADMIN, READER, Route, Rule
 from pumice.kernel.quotasets import SetClassQuotas, SetQuotas
 from pumice.share.quotas import handlers
 from pumice.share.quotas.handlers import SETS
-
-RENAMED = "2.7"
+from pumice.share.renamed import renamed
 
 
 def _both(method: str, path: str, handler: Any, rule: str, check: str = READER, **more: Any) -> list[Route]:
-    """The route by its name of today, and by the one that it had before."""
-    return [
-        Route(method, f"/os-{path}", handler, rule, check, until="2.6", **more),
-        Route(method, f"/{path}", handler, rule, check, since=RENAMED, **more),
-    ]
+    return renamed(f"/os-{path}", Route(method, f"/{path}", handler, rule, check, **more))
 
 
 ROUTES = [
