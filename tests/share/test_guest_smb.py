@@ -8,7 +8,7 @@ import pytest
 from pumice.share.drivers.base import Applied, Rule
 from tests.support.guest import Guest, GuestError, Network
 from tests.support.mounting import exercise, smb
-from tests.support.samba import add_user, samba_server
+from tests.support.samba import add_user, open_directory, samba_server
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
@@ -22,11 +22,8 @@ def network() -> Iterator[Network]:
 
 
 def test_shares_at_two_machines(network: Network, tmp_path: Path) -> None:
-    share = tmp_path / "share"
-    share.mkdir()
-    for path in (share, *list(share.parents)[:3]):
-        path.chmod(0o777 if path == share else 0o711)
     with (
+        open_directory() as share,
         samba_server(tmp_path, network) as server,
         Guest(network, tmp_path) as guest,
         Guest(network, tmp_path, name="stranger") as stranger,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,14 @@ def samba_server(directory: Path, network: Network | None = None) -> Iterator[Sa
         yield server
     finally:
         server.stop()
+
+
+@contextmanager
+def open_directory() -> Iterator[Path]:
+    """A directory that everybody gets to. Below tmp_path only root does: each pytest that starts sees to that."""
+    with tempfile.TemporaryDirectory(prefix="share-") as directory:
+        Path(directory).chmod(0o777)
+        yield Path(directory)
 
 
 def add_user(server: SambaServer, name: str) -> None:

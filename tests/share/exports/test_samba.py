@@ -15,7 +15,7 @@ from pumice.kernel.drivers import BackendError, ObjectMissing
 from pumice.share.drivers.base import Applied, Rule
 from pumice.share.exports.samba import SambaExporter
 from pumice.share.exports.samba_server import SambaServer
-from tests.support.samba import PASSWORD, add_user, samba_server, smbclient
+from tests.support.samba import PASSWORD, add_user, open_directory, samba_server, smbclient
 
 pytestmark = pytest.mark.real
 
@@ -43,15 +43,10 @@ def exporter(server: SambaServer) -> Iterator[SambaExporter]:
 
 
 @pytest.fixture
-def share(tmp_path: Path) -> Iterator[Path]:
-    """A directory with a file, open to everybody."""
-    for parent in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        parent.chmod(0o711)
-    path = tmp_path / "share"
-    path.mkdir()
-    path.chmod(0o777)
-    (path / "file").write_text("hello")
-    return path
+def share() -> Iterator[Path]:
+    with open_directory() as path:
+        (path / "file").write_text("hello")
+        yield path
 
 
 def may(server: SambaServer, user: str | None = None) -> str:
@@ -140,14 +135,12 @@ def test_an_export_that_is_only_to_be_read(server: SambaServer, exporter: SambaE
     assert exporter.exports() == {"one": {f"user {USER} ro", "ip 127.0.0.1 ro"}}
 
 
-def test_an_export_made_again_keeps_its_rules(
-    server: SambaServer, exporter: SambaExporter, share: Path, tmp_path: Path
-) -> None:
+def test_an_export_made_again_keeps_its_rules(server: SambaServer, exporter: SambaExporter, share: Path) -> None:
     exporter.export("one", share, "first")
     exporter.apply("one", [JOE])
     exporter.export("one", share, "first")
     assert may(server, USER) == "write"
-    elsewhere = tmp_path / "elsewhere"
+    elsewhere = share / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "moved").touch()
     exporter.export("one", elsewhere, "First")
