@@ -22,7 +22,7 @@ from pumice.share.drivers import subvolumes
 from pumice.share.drivers.base import Applied, Rule, ShareDriver, ShareRef, SnapshotRef, WouldLoseData, features
 from pumice.share.drivers.base import Path as Location
 from pumice.share.drivers.btrfs import BtrfsDriver
-from pumice.share.drivers.mounts import Mounts
+from pumice.share.drivers.mounts import unmount_below
 from pumice.share.exports.base import as_text
 from tests.share.drivers.conftest import rule, share, snapshot
 from tests.support.loopfs import loop_filesystem
@@ -83,7 +83,6 @@ def exporter() -> FakeExporter:
 @pytest.fixture
 def make(tmp_path: Path, exporter: FakeExporter) -> Iterator[MakeBtrfs]:
     """Makes and starts a driver on a directory; all of a test share one state directory and one file server."""
-    mounts = Mounts(tmp_path / "mounts" / "pool")
 
     def make(directory: Path, **values: Any) -> BtrfsDriver:
         options = section(BtrfsDriver, directory=str(directory), **values)
@@ -92,7 +91,7 @@ def make(tmp_path: Path, exporter: FakeExporter) -> Iterator[MakeBtrfs]:
         return driver
 
     yield make
-    mounts.unmount_all()
+    unmount_below(tmp_path / "mounts")
 
 
 @pytest.fixture
@@ -251,7 +250,7 @@ def test_what_is_written_during_a_shrink_is_not_lost(
     driver.create_share(origin)
     really = subvolumes.usage
     answers = iter([subvolumes.Usage(0, 2 * GIB), subvolumes.Usage(GIB + 1, GIB)])
-    monkeypatch.setattr(subvolumes, "usage", lambda _: next(answers))
+    monkeypatch.setattr(subvolumes, "usage", lambda _, exact: next(answers))
     with pytest.raises(WouldLoseData):
         driver.shrink_share(origin, 1)
     assert really(data_of(home, origin)).limit == 2 * GIB

@@ -12,7 +12,7 @@ from pumice.kernel.drivers import BackendError
 from pumice.share.drivers import subvolumes
 from pumice.share.drivers.base import Rule
 from pumice.share.drivers.btrfs import BtrfsDriver
-from pumice.share.drivers.mounts import Mounts
+from pumice.share.drivers.mounts import unmount_below
 from pumice.share.exports.ganesha_server import GaneshaServer
 from pumice.share.exports.samba_server import SambaServer
 from tests.share.drivers.conftest import share, snapshot
@@ -72,7 +72,7 @@ def driver(state: Path, pool: Path, nfs: GaneshaServer, smb: SambaServer) -> Ite
     driver.stop()
     nfs.stop()
     smb.stop()
-    Mounts(state / "mounts" / "pool").unmount_all()
+    unmount_below(state / "mounts")
 
 
 @pytest.mark.parametrize("version", [3, 4])
@@ -164,7 +164,7 @@ def test_exports_outlive_the_server_and_the_mounts(
     nfs.restart()
     assert client.read(f"{path}/file") == "kept"
     nfs.stop()
-    Mounts(state / "mounts" / "pool").unmount_all()
+    unmount_below(state / "mounts")
     nfs.start()
     assert new.id not in driver.inventory().exports
     assert driver.ensure_share(new) == [location]

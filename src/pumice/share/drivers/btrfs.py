@@ -170,11 +170,11 @@ class BtrfsDriver:
 
     def shrink_share(self, share: ShareRef, new_size: int) -> None:
         path = self._share_path(share, must_exist=True)
-        before = subvolumes.usage(path)
+        before = subvolumes.usage(path, exact=True)
         self._refuse_to_lose(share, before, new_size)
         subvolumes.limit(path, new_size * GIB)
         try:  # what was written in between
-            self._refuse_to_lose(share, subvolumes.usage(path), new_size)
+            self._refuse_to_lose(share, subvolumes.usage(path, exact=True), new_size)
         except WouldLoseData:
             subvolumes.limit(path, before.limit or share.size * GIB)
             raise
@@ -231,7 +231,7 @@ class BtrfsDriver:
         target = self._share_path(share)
         with os_errors(f"managing share {share.id}", self._name):
             self._take(path, target, read_only=False)
-            used = subvolumes.usage(target)
+            used = subvolumes.usage(target, exact=True)
             size = max(math.ceil(max(used.referenced, used.limit or 0) / GIB), 1)
             subvolumes.limit(target, size * GIB)
         return size, self._export_share(share)
@@ -245,7 +245,7 @@ class BtrfsDriver:
         target = self._snapshot_path(snapshot)
         with os_errors(f"managing snapshot {snapshot.id}", self._name):
             self._take(location, target, read_only=True)
-            return max(math.ceil(subvolumes.usage(target).referenced / GIB), 1)
+            return max(math.ceil(subvolumes.usage(target, exact=True).referenced / GIB), 1)
 
     def unmanage_snapshot(self, snapshot: SnapshotRef) -> None:
         self._withdraw(snapshot.id, snapshot.share.proto)

@@ -55,7 +55,6 @@ class Mounts:
             path.rmdir()
 
     def unmount_all(self) -> None:
-        """For who takes the storage away; file servers that use the mounts are to be stopped before."""
         for id in self.ids() if self._directory.exists() else ():
             self.unmount(id)
 
@@ -63,3 +62,12 @@ class Mounts:
         while path.is_mount():
             # Lazily: a file server may hold a file open for a moment longer, which keeps nobody from anything.
             run("umount", "--lazy", str(path))
+
+
+def unmount_below(directory: Path) -> None:
+    """Unmount what all backends have mounted in their directories there.
+
+    For who takes the storage away; file servers that use the mounts are to be stopped before.
+    """
+    for backend in directory.iterdir() if directory.exists() else ():
+        Mounts(backend).unmount_all()

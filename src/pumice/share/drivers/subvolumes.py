@@ -62,9 +62,10 @@ def limit(path: Path, size: int) -> None:
     _btrfs("qgroup", "limit", str(size), str(path))
 
 
-def usage(path: Path) -> Usage:
-    """As of now: what is on its way to the disk is written first."""
-    _btrfs("filesystem", "sync", str(path))
+def usage(path: Path, *, exact: bool = False) -> Usage:
+    """:param exact: count what is on its way to the disk too, which is written for that"""
+    if exact:
+        _btrfs("filesystem", "sync", str(path))
     [(_, found)] = _usages(_btrfs("qgroup", "show", "--raw", "-r", "-f", str(path)).output)
     return found
 
