@@ -55,6 +55,7 @@ STEP_KEYS = {
     "each",
     "dial",
     "undial",
+    "after",
 }
 
 
@@ -148,8 +149,11 @@ def _flat(steps: Sequence[Any]) -> Iterator[dict[str, Any]]:
 def run(scenario: Scenario, world: World) -> None:
     """:raises AssertionError: an answer is not as the scenario says; the text names step and answer"""
     known = {**NAMES, **world.names, "file": scenario.file, "scenario": scenario.name[:100]}
+    afterwards: list[dict[str, Any]] = []
     try:
         for number, step in enumerate(scenario.steps, 1):
+            if "after" in step:
+                afterwards.append(step["after"])
             try:
                 _step(step, world, known)
             except AssertionError as error:
@@ -157,6 +161,8 @@ def run(scenario: Scenario, world: World) -> None:
                 raise AssertionError(f"step {number}, {told}:\n{error}") from None
     finally:
         world.undial()
+        for request in reversed(afterwards):
+            _ask(request, world, known)
 
 
 def _step(step: dict[str, Any], world: World, known: dict[str, str]) -> None:
@@ -173,7 +179,7 @@ def _step(step: dict[str, Any], world: World, known: dict[str, str]) -> None:
     answer = _ask(step, world, known)
     if "until" in step:
         end = time.monotonic() + PATIENCE
-        while _differences(step["until"], answer, known) and time.monotonic() < end:
+        while _differences(step["until"], answer, known, strict=False) and time.monotonic() < end:
             time.sleep(0.01)
             answer = _ask(step, world, known)
     _check(step, answer, known)
@@ -216,10 +222,22 @@ def _check(step: dict[str, Any], answer: Answer, known: Mapping[str, str]) -> No
             _check_keys(where, set(keys), answer)
 
 
-def _differences(expected: Mapping[str, Any], answer: Answer, known: Mapping[str, str]) -> list[str]:
+def _differences(
+    expected: Mapping[str, Any], answer: Answer, known: Mapping[str, str], *, strict: bool = True
+) -> list[str]:
+    """What of the answer is not as expected.
+
+    :param strict: raise where an expression cannot be applied to the answer; else that is a difference, too
+    """
     wrong = []
     for where, value in fill(dict(expected), known).items():
-        found = _search(fill(where, known), answer)
+        try:
+            found = _search(where, answer)
+        except jmespath.exceptions.JMESPathError as error:
+            if strict:
+                raise AssertionError(f"{where}: {error}") from error
+            wrong.append(f"{where}: {error}")
+            continue
         if not _matches(value, found):
             wrong.append(f"{where} is {found!r} and not {value!r}")
     return wrong

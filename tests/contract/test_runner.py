@@ -85,6 +85,27 @@ def test_waiting_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         run(scenario({**GET, "until": {"thing.size": 2}}), Told())
 
 
+def test_what_an_answer_cannot_be_asked_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scenarios, "PATIENCE", 0.05)
+    unfit = {"length(thing.none)": 2}  # of null there is no length
+    with pytest.raises(AssertionError, match=r"length\(thing.none\)"):
+        run(scenario({**GET, "until": unfit}), Told())
+    with pytest.raises(AssertionError, match=r"length\(thing.none\)"):
+        run(scenario({**GET, "has": unfit}), Told())
+
+
+def test_what_a_scenario_has_changed_is_taken_back_also_after_a_failure() -> None:
+    world = Told()
+    steps = [
+        {"ask": "PUT /first", "after": {"ask": "DELETE /first"}},
+        {"ask": "PUT /second", "status": 202, "after": {"ask": "DELETE /second"}},
+        {"ask": "PUT /third", "after": {"ask": "DELETE /third"}},
+    ]
+    with pytest.raises(AssertionError, match="step 2"):
+        run(scenario(*steps), world)
+    assert world.asked == ["PUT /first 71", "PUT /second 71", "undial", "DELETE /second 71", "DELETE /first 71"]
+
+
 @pytest.mark.parametrize(
     "body",
     [
