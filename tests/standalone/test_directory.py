@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from pumice.standalone.directory import DataDirectory, write_private
+from pumice.standalone.directory import DataDirectory
 from pumice.standalone.errors import StandaloneError
 
 
@@ -29,13 +29,3 @@ def test_a_place_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StandaloneError, match=r"data directory .*/file/data"):
         DataDirectory(tmp_path / "file" / "data").acquire()
-
-
-def test_a_private_file_is_replaced_whole(tmp_path):
-    path = tmp_path / "secret"
-    path.write_text("old and long")
-    path.chmod(0o644)
-    write_private(path, "new")
-    assert path.read_text() == "new"
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert list(tmp_path.iterdir()) == [path]

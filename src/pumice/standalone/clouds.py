@@ -11,7 +11,8 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from .directory import write_private
+from pumice.kernel.files import write_private
+
 from .keystone import REGION, Login
 
 USER_FILE = Path("~/.config/openstack/clouds.yaml")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .directory import DataDirectory, write_private
+from pumice.kernel.files import write_private
+
+from .directory import DataDirectory
 from .keystone import REGION, Login
 from .target import TargetDaemon
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -61,18 +60,3 @@ class DataDirectory:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
-
-
-def write_private(path: Path, text: str) -> None:
-    """Replace `path` at once with a file of mode 0600; a crash leaves the old one or the new one."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.new")
-    try:
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            partial.unlink()
-        raise

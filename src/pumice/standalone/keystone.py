@@ -17,7 +17,8 @@ import requests
 from keystoneauth1 import session as ks_session
 from keystoneauth1.identity.v3 import Password
 
-from .directory import write_private
+from pumice.kernel.files import write_private
+
 from .errors import StandaloneError
 
 REGION = "RegionOne"

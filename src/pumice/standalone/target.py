@@ -15,8 +15,9 @@ from typing import Any
 
 import psutil
 
+from pumice.kernel.files import write_private
+
 from . import ports
-from .directory import write_private
 from .errors import StandaloneError
 from .storage import find_tool
 

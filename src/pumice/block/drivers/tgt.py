@@ -7,12 +7,11 @@ not run, nothing is exported, and `disconnect` has nothing to do.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from pumice.block.drivers.base import Export
 from pumice.block.drivers.names import checked_address, checked_initiator
 from pumice.block.drivers.tgtd import Code, Mode, Op, Target, Tgtd, TgtdAbsent, TgtdError
 from pumice.kernel.drivers import BackendError, checked_name, checked_uuid
+from pumice.kernel.files import exclusive
 
 LUN = 1
 _IDS = re.compile(r"volume-([0-9a-f-]{36})\.([0-9a-z.-]+)$")
@@ -67,7 +67,7 @@ class TgtExports:
         name, access = self._target_name(export), self._access(export)
         connection = export.connection or self._new_connection(export, name)
         user = connection["data"]["auth_username"]
-        with self._exclusive():
+        with exclusive(self._lock_file):
             for _ in range(16):
                 tid = _FIRST_TARGET + secrets.randbelow(_TARGETS)
                 try:
@@ -92,7 +92,7 @@ class TgtExports:
 
     def disconnect(self, export: Export) -> None:
         """End the sessions of an export and remove its target and accounts."""
-        with contextlib.suppress(TgtdAbsent), self._exclusive():
+        with contextlib.suppress(TgtdAbsent), exclusive(self._lock_file):
             self._remove(export, self._find(self._target_name(export)))
 
     def resize(self, volume_id: str, path: Path, size: int) -> None:
@@ -104,7 +104,7 @@ class TgtExports:
         that a rescan that follows finds its session.
         """
         dropped: dict[int, int] = {}
-        with contextlib.suppress(TgtdAbsent), self._exclusive():
+        with contextlib.suppress(TgtdAbsent), exclusive(self._lock_file):
             for target in self._targets_of(volume_id):
                 if target.path == str(path) and target.megabytes == round(size / 1e6):
                     continue
@@ -120,7 +120,7 @@ class TgtExports:
 
     def remove_volume(self, volume_id: str) -> None:
         """Remove whatever targets a volume still has."""
-        with contextlib.suppress(TgtdAbsent), self._exclusive():
+        with contextlib.suppress(TgtdAbsent), exclusive(self._lock_file):
             for target in self._targets_of(volume_id):
                 self._delete_when_idle(Mode.TARGET, target.tid)
                 for user in target.accounts:
@@ -133,7 +133,7 @@ class TgtExports:
 
     def export_ids(self) -> frozenset[str]:
         """The exports of this directory's volumes, and those without a unit, which a crash left half made."""
-        with contextlib.suppress(TgtdAbsent), self._exclusive():
+        with contextlib.suppress(TgtdAbsent), exclusive(self._lock_file):
             return frozenset(
                 export_id
                 for target in self._tgtd.targets()
@@ -141,16 +141,6 @@ class TgtExports:
                 and (target.path is None or Path(target.path).parent == self._directory)
             )
         return frozenset()
-
-    @contextlib.contextmanager
-    def _exclusive(self) -> Iterator[None]:
-        """Keep others from changing targets meanwhile.
-
-        A lock by flock belongs to the open file, so it stands between threads as well as between processes.
-        """
-        with self._lock_file.open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
 
     def _target_name(self, export: Export) -> str:
         if export.connection:  # made before target_prefix was changed, perhaps
