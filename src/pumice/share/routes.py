@@ -13,7 +13,7 @@ from pumice.share.instances import routes as instances
 from pumice.share.locks import routes as locks
 from pumice.share.policy import HELPER_OF, HELPERS
 from pumice.share.quotas import routes as quotas
-from pumice.share.shares import queries
+from pumice.share.shares import manage, queries
 from pumice.share.shares import routes as shares
 from pumice.share.snapshots import queries as snapshot_queries
 from pumice.share.snapshots import routes as snapshots
@@ -39,7 +39,7 @@ DIALECT = Dialect(
     media_type="application/vnd.openstack.share+json;version=1",
 )
 
-RESOURCES = (shares, instances, access, snapshots, types, quotas, locks, transfers, messages, admin, operations)
+RESOURCES = (shares, manage, instances, access, snapshots, types, quotas, locks, transfers, messages, admin, operations)
 
 API = Api(
     dialect=DIALECT,

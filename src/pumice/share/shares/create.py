@@ -67,7 +67,7 @@ def _accept(tx: Session, req: Request, asked: NewShare, hints: Mapping[str, Any]
     rules.check_least(specs, size)
     rules.check_most(specs, size)
     zones = _zones(tx, req, asked, source, specs)
-    share = _row(req, asked, share_type, specs, id=share_id, size=size)
+    share = new_row(req, asked, share_type, id=share_id, size=size)
     type_id = share.share_type_id
     service.quotas.check_size(tx, share.project_id, size_bounds(type_id, share.user_id), size)
     service.quotas.charge(tx, share.project_id, share_charge(size, type_id, share.user_id))
@@ -228,7 +228,11 @@ def _zones(tx: Session, req: Request, asked: NewShare, source: Source | None, sp
     return frozenset({zone} if zone else allowed)
 
 
-def _row(req: Request, asked: NewShare, share_type: ShareType | None, specs: rules.Specs, **given: Any) -> Share:
+def new_row(
+    req: Request, asked: NewShare, share_type: ShareType | None, status: str = "creating", **given: Any
+) -> Share:
+    """The row of a share that is to be; it can do what its type says now."""
+    specs: rules.Specs = share_type.extra_specs if share_type else {}
     project_id = req.context.project_id
     if not project_id:
         raise Forbidden("A share belongs to a project: a token that is scoped to one is needed.")
@@ -237,7 +241,7 @@ def _row(req: Request, asked: NewShare, share_type: ShareType | None, specs: rul
     return Share(
         project_id=project_id,
         user_id=req.context.user_id,
-        status="creating",
+        status=status,
         progress="0%",
         name=asked.name,
         description=asked.description,

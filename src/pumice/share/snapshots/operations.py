@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from pumice.kernel.db.scope import everything
 from pumice.kernel.drivers import BackendError
 from pumice.kernel.moves import Superseded
-from pumice.kernel.operations.kinds import Done, Failure, Outcome
+from pumice.kernel.operations.kinds import Done, Outcome
 from pumice.kernel.operations.worker import Run
 from pumice.kernel.quotas import adjust, refund
 from pumice.share.access import rules as access
 from pumice.share.access.model import SnapshotAccessRule
 from pumice.share.backends import alone, driver_of, refused
-from pumice.share.drivers.base import Manages, ShareRef, SnapshotRef, Snapshots
+from pumice.share.drivers.base import ShareRef, SnapshotRef, Snapshots
 from pumice.share.message_codes import Action, Detail
 from pumice.share.quotas.resources import snapshot_charge
 from pumice.share.refs import snapshot_ref
+from pumice.share.shares.manage_operations import manager_of
 from pumice.share.shares.model import Share
 from pumice.share.snapshots import exports, moves
 from pumice.share.snapshots.model import ShareSnapshot, SnapshotExportLocation, SnapshotInstance
@@ -90,7 +89,7 @@ def charge_of(snapshot: ShareSnapshot) -> dict[str, int]:
 
 def _manage(run: Run) -> Outcome:
     instance, ref, share = _found(run)
-    driver = _managing(run)
+    driver = manager_of(run)
     try:
         size = driver.manage_snapshot(ref, instance.provider_location or "", run.args["driver_options"])
         paths = exports.export(driver_of(run), ref, share)
@@ -113,16 +112,9 @@ def _resize(tx: Session, snapshot_id: str, size: int) -> None:
     adjust(tx, snapshot.project_id, {key: now - before[key] for key, now in charge_of(snapshot).items()})
 
 
-def _managing(run: Run) -> Any:
-    driver = driver_of(run)
-    if not isinstance(driver, Manages):
-        raise Failure("the backend cannot take over or let go of snapshots", detail=Detail.UNKNOWN)
-    return driver
-
-
 def _unmanage(run: Run) -> Outcome:
     instance, ref, _share = _found(run)
-    driver = _managing(run)
+    driver = manager_of(run)
     try:
         driver.unmanage_snapshot(ref)
     except BackendError as error:
