@@ -13,7 +13,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 from oslo_config import cfg
 
-from pumice.kernel.drivers import BackendError, NoSpace, checked_name
+from pumice.kernel.drivers import BackendError, NoSpace, ObjectMissing, checked_name
 
 OPTIONS = [
     cfg.FloatOpt("simulated_latency", default=0.0, min=0, help="Seconds that every call on an object takes."),
@@ -67,9 +67,10 @@ H = TypeVar("H", bound=Holding)
 
 
 class Shelf(Generic[H]):
-    """Objects of one kind by id: in a directory, one file each, or in memory."""
+    """Objects of one kind by id: in a directory, one file each, or in memory; `what` they are called."""
 
-    def __init__(self, holding: type[H], directory: Path | None) -> None:
+    def __init__(self, what: str, holding: type[H], directory: Path | None) -> None:
+        self._what = what
         self._holding = holding
         self._directory = directory
         self._held: dict[str, H] = {}
@@ -87,6 +88,13 @@ class Shelf(Generic[H]):
             return msgspec.json.decode((self._directory / checked_name(key)).read_bytes(), type=self._holding)
         except FileNotFoundError:
             return None
+
+    def need(self, key: str) -> H:
+        """:raises ObjectMissing: it is not there"""
+        held = self.get(key)
+        if not held:
+            raise ObjectMissing(f"{self._what} {key} is not on the simulated backend")
+        return held
 
     def put(self, key: str, holding: H) -> None:
         if not self._directory:
@@ -181,9 +189,9 @@ class Simulation(Generic[H]):
 
     # For the drivers
 
-    def _shelf(self, kind: str) -> Shelf[H]:
+    def _shelf(self, what: str) -> Shelf[H]:
         """A new shelf, for the constructor of a driver."""
-        shelf = Shelf(self._holding, self._root / kind if self._root else None)
+        shelf = Shelf(what, self._holding, self._root / f"{what}s" if self._root else None)
         self._shelves.append(shelf)
         return shelf
 

@@ -13,7 +13,7 @@ from oslo_config import cfg
 from pumice.block.drivers.base import Export, Inventory, SnapshotRef, VolumePoolStats, VolumeRef
 from pumice.block.drivers.options import COMMON
 from pumice.kernel import simulation
-from pumice.kernel.drivers import ObjectMissing, over_subscription
+from pumice.kernel.drivers import over_subscription
 
 OPTIONS = [
     *COMMON,
@@ -43,7 +43,7 @@ class SimulatedDriver(simulation.Simulation[Holding]):
 
     def __init__(self, section: cfg.ConfigOpts.GroupAttr, *, name: str, state_dir: Path) -> None:
         super().__init__(section, Holding, pool=section.volume_backend_name or name, state_dir=state_dir)
-        self._volumes, self._snapshots, self._exports = map(self._shelf, ("volumes", "snapshots", "exports"))
+        self._volumes, self._snapshots, self._exports = map(self._shelf, ("volume", "snapshot", "export"))
 
     def pools(self) -> Sequence[VolumePoolStats]:
         return [
@@ -70,7 +70,7 @@ class SimulatedDriver(simulation.Simulation[Holding]):
 
     def extend_volume(self, volume: VolumeRef, new_size: int) -> None:
         with self._call("extend_volume", volume.id), self._lock:
-            held = self._volume(volume)
+            held = self._volumes.need(volume.id)
             growth = new_size - held.size
             if growth > 0:
                 self._charge(held.pool, growth)
@@ -82,7 +82,7 @@ class SimulatedDriver(simulation.Simulation[Holding]):
 
     def connect(self, export: Export) -> Mapping[str, Any]:
         with self._call("connect", export.id, export.volume.id), self._lock:
-            self._volume(export.volume)
+            self._volumes.need(export.volume.id)
             held = self._exports.get(export.id)
             connection = export.connection or (held and held.connection) or _connection(export)
             self._exports.put(export.id, Holding(connection=dict(connection), origin=export.volume.id))
@@ -94,7 +94,7 @@ class SimulatedDriver(simulation.Simulation[Holding]):
 
     def create_snapshot(self, snapshot: SnapshotRef) -> None:
         with self._call("create_snapshot", snapshot.id), self._lock:
-            held = self._volume(snapshot.volume)
+            held = self._volumes.need(snapshot.volume.id)
             if not self._snapshots.get(snapshot.id):
                 self._snapshots.put(snapshot.id, Holding(0, held.pool, snapshot.volume.id))
 
@@ -104,30 +104,18 @@ class SimulatedDriver(simulation.Simulation[Holding]):
 
     def create_volume_from_snapshot(self, volume: VolumeRef, snapshot: SnapshotRef) -> None:
         with self._call("create_volume_from_snapshot", volume.id):
-            self._snapshot(snapshot)
+            self._snapshots.need(snapshot.id)
             self._make_volume(volume, snapshot.id)
 
     def clone_volume(self, volume: VolumeRef, source: VolumeRef) -> None:
         with self._call("clone_volume", volume.id):
-            self._volume(source)
+            self._volumes.need(source.id)
             self._make_volume(volume, source.id)
 
     def revert_to_snapshot(self, volume: VolumeRef, snapshot: SnapshotRef) -> None:
         with self._call("revert_to_snapshot", volume.id), self._lock:
-            self._snapshot(snapshot)
-            self._volumes.put(volume.id, msgspec.structs.replace(self._volume(volume), origin=snapshot.id))
-
-    def _volume(self, volume: VolumeRef) -> Holding:
-        held = self._volumes.get(volume.id)
-        if not held:
-            raise ObjectMissing(f"volume {volume.id} is not on the simulated backend")
-        return held
-
-    def _snapshot(self, snapshot: SnapshotRef) -> Holding:
-        held = self._snapshots.get(snapshot.id)
-        if not held:
-            raise ObjectMissing(f"snapshot {snapshot.id} is not on the simulated backend")
-        return held
+            self._snapshots.need(snapshot.id)
+            self._volumes.put(volume.id, msgspec.structs.replace(self._volumes.need(volume.id), origin=snapshot.id))
 
     def _make_volume(self, volume: VolumeRef, origin: str | None) -> None:
         with self._lock:

@@ -15,7 +15,7 @@ import msgspec
 from oslo_config import cfg
 
 from pumice.kernel import simulation
-from pumice.kernel.drivers import BackendError, ObjectMissing, PoolStats
+from pumice.kernel.drivers import BackendError, PoolStats
 from pumice.share.drivers.base import (
     Applied,
     Inventory,
@@ -75,16 +75,16 @@ class SimulatedShareDriver(simulation.Simulation[Holding]):
     def __init__(self, section: cfg.ConfigOpts.GroupAttr, *, name: str, state_dir: FilePath) -> None:
         super().__init__(section, Holding, pool=section.share_backend_name or name, state_dir=state_dir)
         self.protocols: Sequence[str] = section.simulated_protocols
-        self._shares, self._snapshots, self._exports = map(self._shelf, ("shares", "snapshots", "exports"))
+        self._shares, self._snapshots, self._exports = map(self._shelf, ("share", "snapshot", "export"))
         # What is on the backend and not managed, by what it was called.
-        self._foreign_shares, self._foreign_snapshots = map(self._shelf, ("foreign-shares", "foreign-snapshots"))
+        self._foreign_shares, self._foreign_snapshots = map(self._shelf, ("foreign-share", "foreign-snapshot"))
 
     # Behind everybody's back
 
     def fill(self, id: str, gib: int) -> None:
         """Let clients of a share have written so much."""
         with self._lock:
-            self._shares.put(id, msgspec.structs.replace(self._share(id), data=gib))
+            self._shares.put(id, msgspec.structs.replace(self._shares.need(id), data=gib))
 
     def forget_export(self, id: str) -> None:
         """Lose the export of a share or snapshot, as a file server does that comes up empty."""
@@ -118,14 +118,14 @@ class SimulatedShareDriver(simulation.Simulation[Holding]):
 
     def extend_share(self, share: ShareRef, new_size: int) -> None:
         with self._call("extend_share", share.id, share.share_id), self._lock:
-            held = self._share(share.id)
+            held = self._shares.need(share.id)
             if new_size > held.size:
                 self._charge(held.pool, new_size - held.size)
                 self._shares.put(share.id, msgspec.structs.replace(held, size=new_size))
 
     def shrink_share(self, share: ShareRef, new_size: int) -> None:
         with self._call("shrink_share", share.id, share.share_id), self._lock:
-            held = self._share(share.id)
+            held = self._shares.need(share.id)
             if held.data > new_size:
                 raise WouldLoseData(f"share {share.id} cannot shrink to {new_size} GiB: {held.data} GiB are used")
             if new_size < held.size:
@@ -134,16 +134,16 @@ class SimulatedShareDriver(simulation.Simulation[Holding]):
 
     def ensure_share(self, share: ShareRef) -> Sequence[Path]:
         with self._call("ensure_share", share.id, share.share_id), self._lock:
-            return self._export(share.id, self._share(share.id))
+            return self._export(share.id, self._shares.need(share.id))
 
     def apply_access(self, share: ShareRef, rules: Sequence[Rule]) -> Mapping[str, Applied]:
         with self._call("apply_access", share.id, share.share_id), self._lock:
-            self._share(share.id)
+            self._shares.need(share.id)
             return self._apply(share.id, share.proto, rules)
 
     def create_snapshot(self, snapshot: SnapshotRef) -> str:
         with self._call("create_snapshot", snapshot.id), self._lock:
-            share = self._share(snapshot.share.id)
+            share = self._shares.need(snapshot.share.id)
             held = self._snapshots.get(snapshot.id)
             if not held:
                 held = Holding(0, share.pool, f"snapshot-{snapshot.id}", share.proto, snapshot.share.id, share.size)
@@ -157,21 +157,21 @@ class SimulatedShareDriver(simulation.Simulation[Holding]):
 
     def create_share_from_snapshot(self, share: ShareRef, snapshot: SnapshotRef) -> Sequence[Path]:
         with self._call("create_share_from_snapshot", share.id, share.share_id), self._lock:
-            self._snapshot(snapshot)
+            self._snapshots.need(snapshot.id)
             return self._make_share(share, snapshot.id)
 
     def revert_to_snapshot(self, share: ShareRef, snapshot: SnapshotRef) -> None:
         with self._call("revert_to_snapshot", share.id, share.share_id), self._lock:
-            self._snapshot(snapshot)
-            self._shares.put(share.id, msgspec.structs.replace(self._share(share.id), origin=snapshot.id))
+            self._snapshots.need(snapshot.id)
+            self._shares.put(share.id, msgspec.structs.replace(self._shares.need(share.id), origin=snapshot.id))
 
     def export_snapshot(self, snapshot: SnapshotRef) -> Sequence[Path]:
         with self._call("export_snapshot", snapshot.id), self._lock:
-            return self._export(snapshot.id, self._snapshot(snapshot))
+            return self._export(snapshot.id, self._snapshots.need(snapshot.id))
 
     def apply_snapshot_access(self, snapshot: SnapshotRef, rules: Sequence[Rule]) -> Mapping[str, Applied]:
         with self._call("apply_snapshot_access", snapshot.id), self._lock:
-            self._snapshot(snapshot)
+            self._snapshots.need(snapshot.id)
             read_only = [Rule(rule.id, rule.type, rule.to, "ro") for rule in rules]
             return self._apply(snapshot.id, snapshot.share.proto, read_only)
 
@@ -202,18 +202,6 @@ class SimulatedShareDriver(simulation.Simulation[Holding]):
 
     # The account
 
-    def _share(self, id: str) -> Holding:
-        held = self._shares.get(id)
-        if not held:
-            raise ObjectMissing(f"share {id} is not on the simulated backend")
-        return held
-
-    def _snapshot(self, snapshot: SnapshotRef) -> Holding:
-        held = self._snapshots.get(snapshot.id)
-        if not held:
-            raise ObjectMissing(f"snapshot {snapshot.id} is not on the simulated backend")
-        return held
-
     def _make_share(self, share: ShareRef, origin: str | None) -> Sequence[Path]:
         held = self._shares.get(share.id)
         if not held:
@@ -239,9 +227,7 @@ class SimulatedShareDriver(simulation.Simulation[Holding]):
         return [Path(paths[0], preferred=True), Path(paths[1], is_admin_only=True)]
 
     def _apply(self, id: str, proto: str, rules: Sequence[Rule]) -> Mapping[str, Applied]:
-        export = self._exports.get(id)
-        if not export:
-            raise ObjectMissing(f"{id} is not exported by the simulated backend")
+        export = self._exports.need(id)
         applied: dict[str, Applied] = {}
         held: list[str] = []
         keys: dict[str, str] = {}
