@@ -7,6 +7,7 @@ from oslo_config import cfg, types
 from pumice.kernel.options import BACKEND, ZONE, ServiceOptions, scheduler_options
 from pumice.share.drivers.options import COMMON
 from pumice.share.quotas.options import QUOTA
+from pumice.share.transfers.options import TRANSFERS
 
 PROTOCOLS = ("NFS", "CIFS", "GLUSTERFS", "HDFS", "CEPHFS", "MAPRFS", "LUSTRE", "WEKAFS")
 
@@ -78,11 +79,12 @@ SCHEDULER = scheduler_options(
     "DriverFilter",
     "AffinityFilter",
     "AntiAffinityFilter",
+    "IgnoreAttemptedHostsFilter",
 )
 
 SERVICE = ServiceOptions(
     name="share",
-    groups={"DEFAULT": [*API, *SHARES, *SCHEDULER], "quota": QUOTA},
+    groups={"DEFAULT": [*API, *SHARES, *TRANSFERS, *SCHEDULER], "quota": QUOTA},
     backends="enabled_share_backends",
     driver="share_driver",
     namespace="pumice.share.drivers",
