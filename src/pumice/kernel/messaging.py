@@ -86,10 +86,11 @@ class _Listener:
 
     def _start(self) -> None:
         while not self._stopped.is_set():
-            server = oslo_messaging.get_rpc_server(self._transport, self._target, [self._endpoint])
             try:
+                server = oslo_messaging.get_rpc_server(self._transport, self._target, [self._endpoint])
                 server.start()
-            except oslo_messaging.MessagingException:
+            except Exception:
+                # Whatever the broker's library raises: a listener that gave up would be deaf for good.
                 LOG.warning("cannot listen on %s yet", self._target.topic, exc_info=True)
                 self._stopped.wait(RETRY_SECONDS)
                 continue

@@ -14,17 +14,17 @@ import threading
 import uuid
 from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
-from typing import Any, cast
+from typing import Any
 
 from oslo_config import cfg
-from sqlalchemy import BigInteger, CursorResult, Integer, String, delete, or_, select, update
+from sqlalchemy import BigInteger, Integer, String, delete, or_, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 from stevedore import driver
 
 from pumice.kernel.bus import NO_BROKER
 from pumice.kernel.config import ConfigError
 from pumice.kernel.db.base import Base, new_id, utcnow
-from pumice.kernel.db.engine import Database, TryAgain, after_commit
+from pumice.kernel.db.engine import Database, TryAgain, after_commit, changed
 
 LOG = logging.getLogger(__name__)
 
@@ -115,6 +115,8 @@ class Notifier:
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join(POLL_SECONDS)
+        if self._delivery is not None:
+            self._delivery.close()
 
     def deliver(self) -> int:
         """Claim and deliver a batch, oldest first, up to the first that fails.
@@ -165,8 +167,7 @@ def _claim(tx: Session, me: str) -> Sequence[Notification]:
         return ()
     free = or_(Notification.claimed_by.is_(None), Notification.claimed_by == me, Notification.claimed_until <= now)
     claim = update(Notification).where(Notification.sequence.in_([row.sequence for row in rows]), free)
-    claim = claim.values(claimed_by=me, claimed_until=now + CLAIM).execution_options(synchronize_session=False)
-    if cast("CursorResult[Any]", tx.execute(claim)).rowcount != len(rows):
+    if changed(tx, claim.values(claimed_by=me, claimed_until=now + CLAIM)) != len(rows):
         raise TryAgain
     return rows
 
@@ -184,6 +185,10 @@ class _Watched:
     def __init__(self, transport: Any) -> None:
         self._transport = transport
         self.failed = False
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.cleanup()
 
     def _send_notification(self, *args: Any, **kwargs: Any) -> None:
         try:
@@ -217,6 +222,9 @@ class _Delivery:
             driver.DriverManager(DRIVERS, name).driver(own, topics=topics, transport=self._transport)
             for name in sorted(names)
         ]
+
+    def close(self) -> None:
+        self._transport.close()
 
     def send(self, row: Notification) -> bool:
         message = {

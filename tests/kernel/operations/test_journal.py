@@ -261,6 +261,18 @@ def test_what_is_past_its_deadline_fails_with_a_message(db: Database, journal: J
     assert len(messages(db)) == 1
 
 
+def test_what_was_saved_since_the_look_is_undone_too(db: Database) -> None:
+    undone: list[dict[str, Any]] = []
+    journal = journal_of(db, paint_kind(undo=lambda _, operation: undone.append(operation.checkpoint)))
+    claimed = journal.claim(paint(journal, add_thing(db)), ME, ["q"])
+    assert claimed is not None
+    seen = operation_of(db, claimed.id)
+    journal.save_checkpoint(claimed, {"claimed": 3})
+    journal.expire(seen, "too late")
+    assert undone == [{"claimed": 3}]
+    journal.bus.close()
+
+
 def test_handing_back_makes_it_free_for_others(db: Database, journal: Journal) -> None:
     claimed = journal.claim(paint(journal, add_thing(db)), ME, ["q"])
     assert claimed is not None

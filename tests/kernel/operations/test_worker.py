@@ -310,6 +310,42 @@ def test_stopping_hands_back_what_has_not_ended(db: Database, shop: Shop) -> Non
     until(lambda: status(db, thing) == "painted")
 
 
+def test_leases_are_renewed_while_a_stop_waits(db: Database, shop: Shop) -> None:
+    begun, end = threading.Event(), threading.Event()
+
+    def step(run: Run) -> Outcome:
+        begun.set()
+        end.wait(10)
+        return Done()
+
+    kind = paint_kind(step)
+    worker = shop.worker(shop.journal(kind), host="here", lease=0.4)
+    operation = paint(worker.journal, add_thing(db))
+    assert begun.wait(5)
+    stop = threading.Thread(target=worker.stop, args=(10.0,))
+    stop.start()
+    shop.worker(shop.journal(kind), host="elsewhere", lease=0.4)
+    time.sleep(1.5)
+    assert operation_of(db, operation).attempt == 1
+    end.set()
+    stop.join(5)
+    assert operation_of(db, operation).state == State.SUCCEEDED
+
+
+def test_an_operation_that_cannot_be_ended_keeps_the_sweep_from_no_other(db: Database, shop: Shop) -> None:
+    broken = add_thing(db)
+
+    def undo(tx: Any, operation: Operation) -> None:
+        if operation.resource_id == broken:
+            raise RuntimeError("a bug")
+
+    journal = shop.journal(paint_kind(undo=undo))
+    operations = [paint(journal, broken), paint(journal, add_thing(db))]
+    db.write(lambda tx: tx.execute(update(Operation).values(deadline=utcnow() - datetime.timedelta(seconds=1))))
+    shop.worker(journal, start=False, all_queues=True).sweep()
+    assert [operation_of(db, one).state for one in operations] == [State.QUEUED, State.FAILED]
+
+
 def test_a_waiter_is_told_of_the_end(db: Database, shop: Shop) -> None:
     journal = shop.journal(paint_kind())
     waiter = Waiter(journal)

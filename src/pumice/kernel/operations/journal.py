@@ -23,7 +23,7 @@ from pumice.kernel.db.engine import Database, after_commit, changed
 from pumice.kernel.messages import Code
 from pumice.kernel.moves import End, Guard, Superseded
 from pumice.kernel.notify import Notifier
-from pumice.kernel.operations.kinds import Done, Failure, Kind, Next, Outcome, Wait
+from pumice.kernel.operations.kinds import Change, Done, Failure, Kind, Next, Outcome, Wait
 from pumice.kernel.operations.model import LIVE, Hold, Lane, Operation, State
 
 LOG = logging.getLogger(__name__)
@@ -169,7 +169,8 @@ class Journal:
         Where the row only went along with the operation's own one (a snapshot with its volume), that one rests
         where a failure leaves it.
         """
-        owner = tx.scalar(select(model.operation_id).where(model.id == id))
+        # Locked, or another operation could begin its move between this look and the caller's own.
+        owner = tx.scalar(select(model.operation_id).where(model.id == id).with_for_update())
         if owner is None:
             return
         statement = update(Operation).where(Operation.id == owner, Operation.state.in_(LIVE))
@@ -300,14 +301,15 @@ class Journal:
         def work(tx: Session) -> None:
             own(tx, update(Operation).where(*seen, *same).values(values))
             self._forget(tx, operation)
-            self._failed(tx, operation, self.kinds[operation.kind], Failure(text))
+            # As it is now: its worker may have saved in the meantime what is to be undone.
+            self._failed(tx, tx.get_one(Operation, operation.id), self.kinds[operation.kind], Failure(text))
 
         try:
             self.db.write(work)
         except (LeaseLost, Superseded) as error:
             LOG.info("operation %s has not expired: %s", operation.id, error)
 
-    def _write(self, operation: Operation, work: Any) -> None:
+    def _write(self, operation: Operation, work: Change) -> None:
         try:
             self.db.write(work)
         except Superseded as error:

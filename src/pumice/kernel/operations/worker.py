@@ -13,7 +13,7 @@ import queue
 import random
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,8 @@ from pumice.kernel.operations.model import LIVE, Lane, Operation, State
 LOG = logging.getLogger(__name__)
 
 SWEEP_BATCH = 500
+BEAT_PATIENCE = 5.0
+"""Seconds that a stop waits for the renewal of leases that is under way."""
 TOO_LATE = "given up: it was not done by its deadline"
 
 
@@ -113,7 +115,9 @@ class Worker:
         self._runs: dict[str, Run] = {}
         self._lock = threading.Lock()
         self._stopping = threading.Event()
+        self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._beating = threading.Thread(target=self._beat, name="worker-beat", daemon=True)
         self._silence: list[Any] = []
 
     # Life
@@ -125,9 +129,9 @@ class Worker:
                 self._silence.append(self.journal.bus.listen(doorbell(name, lane), hints.put))
         for lane, number in self._sizes.items():
             for n in range(number):
-                self._spawn(f"{lane}-{n}", self._serve, self._lanes[lane])
-        self._spawn("beat", self._beat)
-        self._spawn("sweep", self._sweep_loop)
+                self._threads.append(_started(f"{lane}-{n}", self._serve, self._lanes[lane]))
+        self._threads.append(_started("sweep", self._sweep_loop))
+        self._beating.start()
 
     def stop(self, grace: float = 10.0) -> None:
         """Take nothing new, let what runs end for `grace` seconds, and hand back what has not."""
@@ -140,17 +144,23 @@ class Worker:
         end = time.monotonic() + grace
         for thread in self._threads:
             thread.join(max(0.0, end - time.monotonic()))
+        # Until here leases are renewed, or others would begin what is about to end.
+        self._ended.set()
+        if self._beating.is_alive():
+            self._beating.join(BEAT_PATIENCE)
         with self._lock:
             left = list(self._runs.values())
         for run in left:
             run.lost.set()
-            self.journal.hand_back(run.operation)
+            self._hand_back(run.operation)
         self.life.end()
 
-    def _spawn(self, name: str, target: Any, *args: Any) -> None:
-        thread = threading.Thread(target=target, args=args, name=f"worker-{name}", daemon=True)
-        self._threads.append(thread)
-        thread.start()
+    def _hand_back(self, operation: Operation) -> None:
+        try:
+            self.journal.hand_back(operation)
+        except Exception:
+            # Nothing else may be left running for it: a successor sees that we are dead.
+            LOG.exception("operation %s could not be handed back", operation.id)
 
     # Running
 
@@ -236,7 +246,7 @@ class Worker:
     # Leases
 
     def _beat(self) -> None:
-        while not self._stopping.wait(self._lease / 4):
+        while not self._ended.wait(self._lease / 4):
             with self._lock:
                 runs = list(self._runs.values())
             if runs:
@@ -281,8 +291,16 @@ class Worker:
         for row in queued:
             self._lanes[Lane(row.lane)].put(row.id)
         for operation in self._watch.dead(running):
-            self._adopt(operation)
-        self._expire(now)
+            self._each(self._adopt, operation)
+        for operation in self._late(now):
+            self._each(self._expire, operation)
+
+    def _each(self, work: Callable[[Operation], None], operation: Operation) -> None:
+        """One that cannot be helped keeps the sweep from no other."""
+        try:
+            work(operation)
+        except Exception:
+            LOG.exception("the sweep failed on operation %s (%s)", operation.id, operation.kind)
 
     def _adopt(self, operation: Operation) -> None:
         taken = self.journal.take_over(operation, self.life.owner)
@@ -292,19 +310,26 @@ class Worker:
             self.journal.hand_back(taken)
             self._lanes[Lane(taken.lane)].put(taken.id)
 
-    def _expire(self, now: datetime.datetime) -> None:
-        """End what is past its deadline and has nobody who will: unserved queues, and steps of ours that hang."""
+    def _late(self, now: datetime.datetime) -> Sequence[Operation]:
+        """What is past its deadline and has nobody who will end it: unserved queues, and steps of ours that hang."""
         late = [Operation.state.in_(LIVE), Operation.deadline <= now, Operation.kind.in_(list(self.journal.kinds))]
         if not self._all_queues:
             late.append(Operation.queue.in_(list(self.queues)))
         with self.journal.db.read() as tx:
-            found = list(tx.scalars(select(Operation).where(*late).limit(SWEEP_BATCH)))
-        for operation in found:
-            self.journal.expire(operation, TOO_LATE)
-            with self._lock:
-                run = self._runs.get(operation.id)
-            if run is not None:
-                run.lost.set()
+            return tx.scalars(select(Operation).where(*late).limit(SWEEP_BATCH)).all()
+
+    def _expire(self, operation: Operation) -> None:
+        self.journal.expire(operation, TOO_LATE)
+        with self._lock:
+            run = self._runs.get(operation.id)
+        if run is not None:
+            run.lost.set()
+
+
+def _started(name: str, target: Callable[..., None], *args: Any) -> threading.Thread:
+    thread = threading.Thread(target=target, args=args, name=f"worker-{name}", daemon=True)
+    thread.start()
+    return thread
 
 
 class _Hints:
