@@ -285,9 +285,24 @@ def test_ids_that_are_no_uuids_are_refused(driver: BtrfsDriver, id: str) -> None
 
 
 def test_protocols_that_are_not_exported_are_refused(driver: BtrfsDriver) -> None:
+    refused = share(proto="CIFS")
     with pytest.raises(BackendError, match="protocol 'CIFS' is refused: pool exports by NFS"):
-        driver.create_share(share(proto="CIFS"))
+        driver.create_share(refused)
     assert driver.inventory().shares == set()
+    driver.delete_share(refused)
+
+
+def test_what_is_left_of_a_share_goes_by_its_id_alone(driver: BtrfsDriver, exporter: FakeExporter) -> None:
+    origin = share()
+    point = snapshot(origin)
+    driver.create_share(origin)
+    driver.create_snapshot(point)
+    driver.export_snapshot(point)
+    unknown = ShareRef(origin.id, 0, "")
+    driver.delete_snapshot(SnapshotRef(point.id, unknown, 0))
+    driver.delete_share(unknown)
+    inventory = driver.inventory()
+    assert not any((inventory.shares, inventory.snapshots, inventory.exports, inventory.leftovers))
 
 
 def test_the_root_of_a_share_is_everybodys_or_as_configured(driver: BtrfsDriver, make: MakeBtrfs, home: Path) -> None:
@@ -430,16 +445,23 @@ def test_what_a_crash_left_is_listed_and_removed_at_the_start(
     half = home / "shares" / f"{origin.id}.new"
     subvolumes.create(half)
     (home / "snapshots" / "notes.txt").touch()
+    (home / "shares" / "notes.new").touch()
     (tmp_path / "mounts" / "pool" / "nobodys").mkdir()
-    assert driver.inventory().leftovers == {f"shares/{half.name}", "snapshots/notes.txt", "mounts/nobodys"}
+    assert driver.inventory().leftovers == {
+        f"shares/{half.name}",
+        "shares/notes.new",
+        "snapshots/notes.txt",
+        "mounts/nobodys",
+    }
     again = make(home)
-    assert again.inventory().leftovers == {"snapshots/notes.txt"}
+    assert again.inventory().leftovers == {"shares/notes.new", "snapshots/notes.txt"}
     assert again.inventory().shares == {origin.id}
     assert exporter.paths[origin.id].is_mount()
 
 
-def test_a_revert_that_died_is_finished_by_the_next_one(
-    driver: BtrfsDriver, home: Path, exporter: FakeExporter, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("how", ["again", "by another worker", "not again"])
+def test_a_revert_that_died_leaves_a_whole_share(
+    driver: BtrfsDriver, make: MakeBtrfs, exporter: FakeExporter, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     origin = share()
     driver.create_share(origin)
@@ -459,7 +481,12 @@ def test_a_revert_that_died_is_finished_by_the_next_one(
         with pytest.raises(BackendError, match=r"reverting share .* failed on backend pool"):
             driver.revert_to_snapshot(origin, point)
     assert (exporter.paths[origin.id] / "file").read_text() == "after"
-    driver.revert_to_snapshot(origin, point)
+    if how != "again":
+        driver = make(driver._directory)
+    if how == "not again":
+        driver.ensure_share(origin)
+    else:
+        driver.revert_to_snapshot(origin, point)
     assert (exporter.paths[origin.id] / "file").read_text() == "before"
     assert exporter.rules[origin.id] == {"ip 10.0.0.1 rw"}
     assert driver.inventory().leftovers == set()
@@ -470,7 +497,7 @@ def test_mounts_come_back(driver: BtrfsDriver, home: Path, make: MakeBtrfs, expo
     driver.create_share(origin)
     driver.apply_access(origin, [rule("10.0.0.1")])
     (exporter.paths[origin.id] / "file").touch()
-    for come_back in (lambda: make(home), lambda: driver.ensure_share(origin)):
+    for come_back in (lambda: driver.ensure_share(origin), lambda: make(home)):
         subprocess.run(["umount", str(exporter.paths[origin.id])], check=True, timeout=60)
         come_back()
         assert (exporter.paths[origin.id] / "file").exists()

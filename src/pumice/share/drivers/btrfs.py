@@ -6,10 +6,11 @@ A share's limit counts what it refers to, data that it has in common with snapsh
 fail with EDQUOT. What a snapshot keeps of overwritten data takes the pool's room and counts for no share.
 
 Subvolumes are built as `<id>.new` and get their name when they are whole. A revert exchanges that name with the
-share's, so the share is never half of either; the share is exported anew then, and who has mounted it mounts again.
+share's, so the share is never half of either. To who has it mounted it is another file system then: NFS clients
+mount again.
 
-Each exported subvolume is also mounted by itself, at `mounts/<backend>/<id>` in the state directory, and exported
-from there: to NFS-Ganesha a subvolume that is no mount is a foreign file system.
+Each exported subvolume is also mounted by itself, below `mounts/<backend>` in the state directory, and exported from
+there: NFS-Ganesha refuses a subvolume that is no mount.
 """
 
 from __future__ import annotations
@@ -95,14 +96,9 @@ class BtrfsDriver:
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             subvolumes.enable_quotas(self._directory)
             for leftover in self._shares.glob(f"*{_BUILDING}"):
-                subvolumes.delete(leftover)
-            self._mounts.start()
-            for id in self._mounts.ids():
-                source = next((path for path in (self._shares / id, self._snapshots / id) if path.exists()), None)
-                if source:
-                    self._mounts.mount(id, source)
-                else:
-                    self._mounts.unmount(id)
+                if subvolumes.is_subvolume(leftover):
+                    subvolumes.delete(leftover)
+            self._mounts.start(self._source)
         for exporter in self._exporters.values():
             exporter.start()
 
@@ -180,9 +176,7 @@ class BtrfsDriver:
             raise
 
     def ensure_share(self, share: ShareRef) -> Sequence[Location]:
-        path = self._share_path(share, must_exist=True)
-        if not self._mounts.is_current(share.id, path):
-            return self._renew_export(share)
+        self._share_path(share, must_exist=True)
         return self._export_share(share)
 
     def apply_access(self, share: ShareRef, rules: Sequence[Rule]) -> Mapping[str, Applied]:
@@ -211,14 +205,12 @@ class BtrfsDriver:
         with os_errors(f"reverting share {share.id}", self._name):
             self._furnish(new, share, snapshot)
             subvolumes.exchange(new, path)
-            self._renew_export(share)
+            self._export_share(share)
             subvolumes.delete(new)
 
     def export_snapshot(self, snapshot: SnapshotRef) -> Sequence[Location]:
         path = self._snapshot_path(snapshot, must_exist=True)
-        protocol = snapshot.share.proto
-        mounted = self._mount(snapshot.id, path, protocol)
-        return self._exporter(protocol).export(snapshot.id, mounted, f"snapshot-{snapshot.id}", read_only=True)
+        return self._export(snapshot.id, path, snapshot.share.proto, f"snapshot-{snapshot.id}", read_only=True)
 
     def apply_snapshot_access(self, snapshot: SnapshotRef, rules: Sequence[Rule]) -> Mapping[str, Applied]:
         self._snapshot_path(snapshot, must_exist=True)
@@ -264,6 +256,10 @@ class BtrfsDriver:
         if must_exist and not path.exists():
             raise ObjectMissing(f"snapshot {snapshot.id} is not on backend {self._name}")
         return path
+
+    def _source(self, id: str) -> Path | None:
+        """What is exported under an id."""
+        return next((path for path in (self._shares / id, self._snapshots / id) if path.exists()), None)
 
     # Subvolumes
 
@@ -347,27 +343,26 @@ class BtrfsDriver:
             raise BackendError(f"protocol {protocol!r} is refused: {self._name} exports by {allowed}") from None
 
     def _export_share(self, share: ShareRef) -> Sequence[Location]:
-        mounted = self._mount(share.id, self._share_path(share), share.proto)
-        return self._exporter(share.proto).export(share.id, mounted, _export_name(share))
+        return self._export(share.id, self._share_path(share), share.proto, _export_name(share))
 
-    def _mount(self, id: str, source: Path, protocol: str) -> Path:
-        with os_errors(f"mounting {id}", self._name):
+    def _export(
+        self, id: str, source: Path, protocol: str, name: str, *, read_only: bool = False
+    ) -> Sequence[Location]:
+        exporter = self._exporter(protocol)
+        with os_errors(f"exporting {name}", self._name):
             barrier = self._mounts.barrier() if protocol == "CIFS" else None
             if barrier:
                 raise BackendError(f"Samba's users cannot pass {barrier}: chmod o+x, or set mounts_directory")
-            return self._mounts.mount(id, source)
-
-    def _renew_export(self, share: ShareRef) -> Sequence[Location]:
-        """Export what the share is now, to whom it was exported until now."""
-        exporter = self._exporter(share.proto)
-        rules = exporter.exports().get(share.id, frozenset())
-        exporter.unexport(share.id)
-        locations = self._export_share(share)
-        exporter.apply(share.id, [_rule(text) for text in rules])
+            path = self._mounts.mount(id, source)
+            locations = exporter.export(id, path, name, read_only=read_only)
+            self._mounts.settle(id, path)
         return locations
 
     def _withdraw(self, id: str, protocol: str) -> None:
-        self._exporter(protocol).unexport(id)
+        """:param protocol: one that is not exported (any more) too, or "" when it is not known"""
+        exporter = self._exporters.get(protocol)
+        for each in [exporter] if exporter else self._exporters.values():
+            each.unexport(id)
         with os_errors(f"unmounting {id}", self._name):
             self._mounts.unmount(id)
 
@@ -386,12 +381,6 @@ def _export_id(name: str) -> str:
 
 def _place(snapshot: SnapshotRef) -> str:
     return f"snapshot-{snapshot.id}"
-
-
-def _rule(text: str) -> Rule:
-    kind, _, rest = text.partition(" ")
-    to, _, level = rest.rpartition(" ")
-    return Rule(text, kind, to, level)
 
 
 def _ids(directory: Path) -> tuple[frozenset[str], frozenset[str]]:
