@@ -14,8 +14,10 @@ from sqlalchemy.orm import Session
 from pumice.kernel.bus import Bus
 from pumice.kernel.db.engine import Database
 from pumice.kernel.drivers import BackendError, NoSpace, ObjectMissing
+from pumice.kernel.errors import BadRequest
 from pumice.kernel.locks import Locks, LockTimeout
-from pumice.kernel.messages import Code
+from pumice.kernel.messages import Cause, Code
+from pumice.kernel.moves import End
 from pumice.kernel.operations.kinds import Failure, Next, Outcome, Step
 from pumice.kernel.operations.worker import Run
 from pumice.kernel.scheduling import pool
@@ -49,6 +51,7 @@ class AnyDriver(Protocol):
 
 
 D = TypeVar("D", bound=AnyDriver)
+P = TypeVar("P")
 
 
 class Backend(ABC, Generic[D]):
@@ -198,6 +201,34 @@ def alone(name_of: Callable[[Run], str]) -> Callable[[Step], Step]:
         return run_alone
 
     return decorate
+
+
+def capable(run: Run, protocol: type[P], what: str, *, detail: Code = Cause.UNKNOWN, status: End | None = None) -> P:
+    """The driver that a step works with, as one of those that can do `what`; asked for as `driver_of` is.
+
+    :param what: "clone volumes"
+    :param detail, status: of the failure, where the backend cannot
+    :raises LeaseLost: the operation is not ours any more
+    :raises Failure: the backend cannot do it, or is not ready
+    """
+    run.check()
+    backend: Backend[Any] = run.environment
+    driver = backend.driver
+    if not isinstance(driver, protocol):
+        raise Failure(f"backend {backend.name} cannot {what}", detail=detail, status=status)
+    return driver
+
+
+def refuse_incapable(tx: Session, host: str | None, feature: str, what: str) -> None:
+    """Refuse at acceptance what the pool `host` has reported that its backend cannot do.
+
+    :param feature: one of the pool's capability `features`; of a pool that has not reported any, steps find out
+    :raises BadRequest:
+    """
+    row = tx.get(pool.Pool, host) if host else None
+    features = row.capabilities.get("features") if row else None
+    if features is not None and feature not in features:
+        raise BadRequest(f"The backend that this lies on cannot {what}.")
 
 
 def refused(error: BackendError, detail: Code, *, full: Code) -> Failure:

@@ -16,6 +16,7 @@ from pumice.block.snapshots.shapes import NewSnapshot, SnapshotDetail, SnapshotN
 from pumice.block.volumes import rules
 from pumice.block.volumes.model import Volume
 from pumice.kernel import moves
+from pumice.kernel.backends import refuse_incapable
 from pumice.kernel.db.base import new_id
 from pumice.kernel.db.filters import flag, pairs
 from pumice.kernel.db.paging import Filter, Listing
@@ -84,6 +85,7 @@ def create(req: Request) -> dict[str, Any]:
     def work(tx: Session) -> Snapshot:
         req.scope.get(tx, Volume, volume_id)
         volume = moves.touch(tx, Volume, volume_id, guards=_conditions(force=force))
+        refuse_incapable(tx, volume.host, "snapshots", "take snapshots")
         counted = 0 if service.conf.no_snapshot_gb_quota else volume.size
         service.quotas.charge(tx, volume.project_id, snapshot_charge(counted, volume.volume_type_id))
         snapshot = Snapshot(

@@ -13,6 +13,7 @@ from pumice.block.quotas.resources import snapshot_charge
 from pumice.block.snapshots import moves
 from pumice.block.snapshots.model import Snapshot
 from pumice.block.snapshots.notifications import describe
+from pumice.kernel.backends import capable
 from pumice.kernel.db.scope import everything
 from pumice.kernel.drivers import BackendError
 from pumice.kernel.moves import Move, Superseded
@@ -23,8 +24,9 @@ from pumice.kernel.quotas import refund
 
 def _create(run: Run) -> Outcome:
     ref = _ref(run)
+    driver = capable(run, Snapshots, "take snapshots", detail=Detail.DRIVER_SNAPSHOT_FAILED)
     try:
-        _snapshots_of(run).create_snapshot(ref)
+        driver.create_snapshot(ref)
     except BackendError as error:
         raise refused(error, Detail.DRIVER_SNAPSHOT_FAILED) from error
     return Done({"progress": "100%"})
@@ -41,8 +43,10 @@ def _abandon(run: Run) -> None:
 
 def _delete(run: Run) -> Outcome:
     ref = _ref(run)
+    driver = driver_of(run)
     try:
-        _snapshots_of(run).delete_snapshot(ref)
+        if isinstance(driver, Snapshots):  # another has none: there is nothing but the row
+            driver.delete_snapshot(ref)
     except BackendError as error:
         raise refused(error, Detail.DRIVER_DELETE_SNAPSHOT_FAILED) from error
     return Done(also=lambda tx: return_charge(tx, run.operation.resource_id))
@@ -53,12 +57,6 @@ def return_charge(tx: Session, id: str) -> None:
     snapshot = everything().get(tx, Snapshot, id)
     if snapshot.consumes_quota:
         refund(tx, snapshot.project_id, snapshot_charge(snapshot.charged_gb, snapshot.volume_type_id))
-
-
-def _snapshots_of(run: Run) -> Snapshots:
-    driver = driver_of(run)
-    assert isinstance(driver, Snapshots)
-    return driver
 
 
 def _ref(run: Run) -> SnapshotRef:

@@ -19,6 +19,7 @@ from pumice.block.volumes.placement import specs_of
 from pumice.kernel import moves
 from pumice.kernel.api.shapes import Shape
 from pumice.kernel.api.values import Boolean, ImageMetadata, Size, Uuid, Word
+from pumice.kernel.backends import refuse_incapable
 from pumice.kernel.db.base import new_id
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, Conflict, NotFound
@@ -60,14 +61,16 @@ class UnsetImageMetadata(Shape, strict=True):
 
 def extend(req: Request, volume: Volume) -> None:
     """os-extend: the growth is charged with the acceptance; room and storage follow."""
-    attached = req.version >= "3.42" and volume.status == "in-use"
-    if attached:
+    allowed = {"available", "in-use"} if req.version >= "3.42" else {"available"}
+    if volume.status == "in-use" and volume.status in allowed:
         req.authorize("volume:extend_attached_volume", {"project_id": volume.project_id, "user_id": volume.user_id})
-    kind = operations.EXTEND_ATTACHED if req.version >= "3.42" else operations.EXTEND
     new_size, operation_id, service = req.body.new_size, new_id(), req.service
 
     def work(tx: Session) -> None:
         row = moves.lock(tx, Volume, volume.id)
+        if row.status not in allowed:
+            words = " or ".join(sorted(allowed))
+            raise BadRequest(f"Volume {row.id} has status {row.status}: extend is allowed only in status {words}.")
         if new_size <= row.size:
             raise BadRequest(f"new_size {new_size} is refused: the volume has {row.size} GiB, and it can only grow.")
         specs = specs_of(tx, row.volume_type_id)
@@ -77,7 +80,7 @@ def extend(req: Request, volume: Volume) -> None:
         instances = _instances(tx, row)
         service.journal.begin(
             tx,
-            kind,
+            operations.EXTEND,
             req.context,
             id=operation_id,
             queue=SCHEDULER,
@@ -132,6 +135,7 @@ def revert(req: Request, volume: Volume) -> None:
     def work(tx: Session) -> None:
         row = moves.lock(tx, Volume, volume.id)
         snapshot = _newest_snapshot(tx, row, snapshot_id)
+        refuse_incapable(tx, row.host, "reverts", "revert volumes")
         req.service.journal.begin(
             tx,
             operations.REVERT,

@@ -18,6 +18,7 @@ from pumice.block.volumes.model import Volume
 from pumice.block.volumes.queries import dress
 from pumice.block.volumes.shapes import CreateVolume, NewVolume
 from pumice.kernel import moves, services
+from pumice.kernel.backends import refuse_incapable
 from pumice.kernel.db.base import new_id
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, NotFound, ServerFault
@@ -138,12 +139,14 @@ def _hold(tx: Session, source: Source | None) -> list[str]:
     if source is None:
         return []
     if source.snapshot:
+        refuse_incapable(tx, source.origin.host, "snapshots", "make volumes of snapshots")
         usable = moves.Guard(
             Snapshot.status == "available",
             f"Snapshot {source.held} has status {source.snapshot.status}: a volume is made of an available one.",
         )
         moves.touch(tx, Snapshot, source.held, guards=[usable])
     else:
+        refuse_incapable(tx, source.origin.host, "clones", "clone volumes")
         usable = moves.Guard(
             Volume.status.in_(("available", "in-use")),
             f"Volume {source.held} has status {source.origin.status}: "

@@ -62,13 +62,6 @@ DELETE = Move(name="delete", start=DELETABLE, via="deleting", done=End.GONE, fai
 FORCE_DELETE = Move(name="force delete", start=None, via="deleting", done=End.GONE, failed="error_deleting")
 EXTEND = Move(
     name="extend",
-    start=frozenset({"available"}),
-    via="extending",
-    done=End.PREVIOUS,
-    failed="error_extending",
-)
-EXTEND_ATTACHED = Move(
-    name="extend",
     start=frozenset({"available", "in-use"}),
     via="extending",
     done=End.PREVIOUS,
