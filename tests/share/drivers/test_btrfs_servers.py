@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from tests.support.ganesha import NfsClient, ganesha_server
 from tests.support.loopfs import loop_filesystem
 from tests.support.samba import add_user, samba_server, smbclient
 from tests.support.sections import section
+from tests.support.shareservice import Shares
 
 pytestmark = pytest.mark.real
 
@@ -56,16 +58,24 @@ def smb(state: Path) -> Iterator[SambaServer]:
 
 
 @pytest.fixture(scope="module")
-def driver(state: Path, pool: Path, nfs: GaneshaServer, smb: SambaServer) -> Iterator[BtrfsDriver]:
-    options = section(
-        BtrfsDriver,
-        directory=str(pool),
-        export_protocols=["NFS", "CIFS"],
-        ganesha_bus=nfs.bus,
-        nfs_port=nfs.port,
-        smb_port=smb.port,
-        samba_configuration=str(smb.configuration),
-    )
+def servers(state: Path, nfs: GaneshaServer, smb: SambaServer) -> dict[str, Any]:
+    """Options of a backend that exports by these."""
+    return {
+        "export_protocols": ["NFS", "CIFS"],
+        "ganesha_bus": nfs.bus,
+        "ganesha_directory": str(state / "ganesha" / "exports"),
+        "nfs_port": nfs.port,
+        "smb_port": smb.port,
+        "samba_configuration": str(smb.configuration),
+        "mounts_directory": str(state / "mounts"),
+    }
+
+
+@pytest.fixture(scope="module")
+def driver(
+    state: Path, pool: Path, nfs: GaneshaServer, smb: SambaServer, servers: dict[str, Any]
+) -> Iterator[BtrfsDriver]:
+    options = section(BtrfsDriver, directory=str(pool / "direct"), **servers)
     driver = BtrfsDriver(options, name="pool", state_dir=state)
     driver.start()
     yield driver
@@ -85,7 +95,7 @@ def test_a_share_over_nfs(driver: BtrfsDriver, nfs: GaneshaServer, pool: Path, t
         client.names(path)
     assert driver.apply_access(new, [ME])["me"].error is None
     client.write(f"{path}/file", "before", tmp_path)
-    assert (pool / "shares" / new.id / "file").read_text() == "before"
+    assert (pool / "direct" / "shares" / new.id / "file").read_text() == "before"
 
     point = snapshot(new)
     driver.create_snapshot(point)
@@ -115,11 +125,11 @@ def test_writes_over_nfs_end_at_the_size(driver: BtrfsDriver, nfs: GaneshaServer
     new = share()
     [location] = driver.create_share(new)
     driver.apply_access(new, [ME])
-    subvolumes.limit(pool / "shares" / new.id, 8 * MIB)
+    subvolumes.limit(pool / "direct" / "shares" / new.id, 8 * MIB)
     text = os.urandom(8 * MIB).hex()
     with pytest.raises(PermissionError, match="Failed to write"):
         client.write(f"{location.path.partition(':')[2]}/file", text, tmp_path)
-    assert (pool / "shares" / new.id / "file").stat().st_size < 9 * MIB
+    assert (pool / "direct" / "shares" / new.id / "file").stat().st_size < 9 * MIB
     driver.delete_share(new)
 
 
@@ -179,3 +189,55 @@ def test_ganesha_takes_no_subvolume_that_is_not_mounted(nfs: GaneshaServer, pool
     with pytest.raises(BackendError, match="refused AddExport"):
         exporter.export("bare", pool / "bare", "bare")
     exporter.unexport("bare")
+
+
+def test_through_the_api(
+    driver: BtrfsDriver, nfs: GaneshaServer, servers: dict[str, Any], pool: Path, tmp_path: Path
+) -> None:
+    """The servers have exports of another backend too."""
+    client = NfsClient(nfs, 3)
+    backend = {"share_driver": "btrfs", "directory": str(pool / "served"), **servers}
+    elsewhere = share()
+    driver.create_share(elsewhere)
+    with Shares(tmp_path, {"gold": backend}) as service:
+
+        def allow(id: str) -> None:
+            rule = {"access_type": "ip", "access_to": "127.0.0.1"}
+            made = service.act(id, "allow_access", rule, status=200)["access"]["id"]
+            assert service.rest(f"/share-access-rules/{made}", key="state") == "active"
+
+        id = service.share()
+        path = service.ok("GET", f"/shares/{id}/export_locations")["export_locations"][0]["path"].partition(":")[2]
+        allow(id)
+        client.write(f"{path}/file", "before", tmp_path)
+        point = service.ok("POST", "/snapshots", {"snapshot": {"share_id": id}}, status=202)["snapshot"]["id"]
+        assert service.rest(f"/snapshots/{point}") == "available"
+        client.write(f"{path}/more", "after", tmp_path)
+        service.act(id, "revert", {"snapshot_id": point})
+        assert service.rest(f"/shares/{id}") == "available"
+        assert client.names(path) == ["file"]
+        copy = service.share(snapshot_id=point, size=2)
+        allow(copy)
+        service.act(id, "extend", {"new_size": 3})
+        assert service.rest(f"/shares/{id}") == "available"
+        service.act(id, "shrink", {"new_size": 1})
+        assert service.rest(f"/shares/{id}") == "available"
+        assert service.all_wrong() == []
+        cifs = service.share(share_proto="CIFS")
+        for each in (cifs, copy):
+            service.ok("DELETE", f"/shares/{each}", status=202)
+            assert service.rest(f"/shares/{each}") == "gone"
+        service.ok("DELETE", f"/snapshots/{point}", status=202)
+        assert service.rest(f"/snapshots/{point}") == "gone"
+        service.act(id, "unmanage", who="admin_a")
+        assert service.rest(f"/shares/{id}") == "gone"
+        assert service.all_wrong() == []
+        managed = {"protocol": "NFS", "export_path": path, "service_host": "here@gold#gold", "share_type": "default"}
+        again = service.ok("POST", "/shares/manage", {"share": managed}, who="admin_a")["share"]["id"]
+        assert service.rest(f"/shares/{again}") == "available"
+        assert service.all_wrong() == []
+        service.ok("DELETE", f"/shares/{again}", status=202, who="admin_a")
+        assert service.rest(f"/shares/{again}") == "gone"
+        assert service.all_wrong() == []
+    assert driver.inventory().shares == {elsewhere.id}
+    driver.delete_share(elsewhere)
