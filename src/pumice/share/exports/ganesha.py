@@ -54,11 +54,11 @@ class GaneshaExporter:
         checked_name(name)
         checked_path(path)
         with self._files.exclusive():
-            known = self._files.get(id)
-            file = self._files.new(id, path, name, read_only=read_only)
-            if known:
-                file = replace(file, number=known.number, rules=known.rules)
-            if file != known:
+            file = known = self._files.get(id)
+            if file is None or (file.path, file.name, file.read_only) != (str(path), name, read_only):
+                file = self._files.new(id, path, name, read_only=read_only)
+                if known:
+                    file = replace(file, number=known.number, rules=known.rules)
                 self._files.put(file)
             self._bring(file)
         return [Location(f"{self._host}:{file.pseudo}", metadata=port_note(self._port, NFS_PORT))]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -130,7 +130,7 @@ class ExportFiles:
         """Make the directory, and an index of what can be exported now."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self.exclusive():
-            self._write_index(file for file in self.all() if file.present)
+            self._write_index([self.path(file) for file in self.all() if file.present])
 
     def exclusive(self) -> AbstractContextManager[None]:
         return exclusive(self._directory / "lock")
@@ -139,32 +139,35 @@ class ExportFiles:
         return self._directory / f"{file.number}.{file.id}.conf"
 
     def all(self) -> list[ExportFile]:
-        return [ExportFile.parse(path.read_text()) for path in self._directory.glob("*.*.conf")]
+        return [ExportFile.parse(path.read_text()) for path in self._paths()]
 
     def get(self, id: str) -> ExportFile | None:
-        paths = list(self._directory.glob(f"*.{id}.conf"))
-        return ExportFile.parse(paths[0].read_text()) if paths else None
+        path = next((path for path in self._paths() if path.name.partition(".")[2] == f"{id}.conf"), None)
+        return ExportFile.parse(path.read_text()) if path else None
 
     def new(self, id: str, path: Path, name: str, *, read_only: bool) -> ExportFile:
         """:raises BackendError: the name is another export's, or all 65,535 numbers are taken"""
         files = self.all()
         if other := next((file for file in files if file.name == name and file.id != id), None):
             raise BackendError(f"the name {name!r} is taken by the export of {other.id}")
-        free = list(set(_NUMBERS) - {file.number for file in files})
-        if not free:
+        used = {file.number for file in files}
+        if len(used) == len(_NUMBERS):
             raise BackendError("NFS-Ganesha has room for 65,535 exports, and all are taken")
         # Any one: a client that still holds a handle of a removed export should not find a new one behind it.
-        number = random.choice(free)  # noqa: S311
+        number = next(number for number in iter(lambda: random.choice(_NUMBERS), None) if number not in used)  # noqa: S311
         return ExportFile(number, id, str(path), name, read_only, path.is_mount())
 
     def put(self, file: ExportFile) -> None:
         write_private(self.path(file), file.render())
-        self._write_index(self.all())
+        self._write_index(self._paths())
 
     def remove(self, file: ExportFile) -> None:
-        self._write_index(other for other in self.all() if other.id != file.id)
-        self.path(file).unlink(missing_ok=True)
+        path = self.path(file)
+        self._write_index([other for other in self._paths() if other != path])
+        path.unlink(missing_ok=True)
 
-    def _write_index(self, files: Iterator[ExportFile] | list[ExportFile]) -> None:
-        lines = [f'%include "{self.path(file)}"\n' for file in files]
-        write_private(self.index, "".join(lines))
+    def _paths(self) -> list[Path]:
+        return list(self._directory.glob("*.*.conf"))
+
+    def _write_index(self, paths: list[Path]) -> None:
+        write_private(self.index, "".join(f'%include "{path}"\n' for path in paths))

@@ -47,6 +47,7 @@ class SambaExporter:
 
     def start(self) -> None:
         self._net("conf", "listshares")
+        self._control("ping")
 
     def stop(self) -> None:
         pass
