@@ -6,10 +6,12 @@ from pumice.kernel.api.versions import Dialect, Version
 from pumice.kernel.operations import api as operations
 from pumice.kernel.service import Api
 from pumice.share import messages
+from pumice.share.access import listing as rule_listing
 from pumice.share.access import routes as access
 from pumice.share.admin import routes as admin
 from pumice.share.instances import handlers as instance_handlers
 from pumice.share.instances import routes as instances
+from pumice.share.locks import handlers as lock_handlers
 from pumice.share.locks import routes as locks
 from pumice.share.policy import HELPER_OF, HELPERS
 from pumice.share.quotas import routes as quotas
@@ -17,6 +19,7 @@ from pumice.share.shares import manage, queries
 from pumice.share.shares import routes as shares
 from pumice.share.snapshots import queries as snapshot_queries
 from pumice.share.snapshots import routes as snapshots
+from pumice.share.transfers import handlers as transfer_handlers
 from pumice.share.transfers import routes as transfers
 from pumice.share.types import handlers as type_handlers
 from pumice.share.types import routes as types
@@ -52,6 +55,9 @@ API = Api(
         instance_handlers.INSTANCES,
         snapshot_queries.SNAPSHOTS,
         snapshot_queries.INSTANCES,
+        rule_listing.RULES,
+        lock_handlers.LOCKS,
+        transfer_handlers.TRANSFERS,
         type_handlers.TYPES,
         messages.MESSAGES,
         operations.OPERATIONS,

@@ -20,8 +20,9 @@ from pumice.share.kinds import KINDS
 from pumice.share.message_codes import Detail
 from pumice.share.quotas.resources import quotas_of
 from pumice.share.routes import API
-from pumice.share.shares.deletion import expire
+from pumice.share.shares import deletion
 from pumice.share.shares.placement import lookups
+from pumice.share.transfers import offers
 
 
 class ShareService(BackendService):
@@ -36,8 +37,11 @@ class ShareService(BackendService):
         """Nothing: types are the operator's to make."""
 
     def chores(self) -> Iterable[Periodic]:
-        pause = float(self.conf.soft_deleted_shares_check_interval)
-        return (Periodic("recycle-bin", pause, lambda: expire(self.db, self.journal)),)
+        recycled, offered = self.conf.soft_deleted_shares_check_interval, self.conf.check_for_expired_transfers
+        return (
+            Periodic("recycle-bin", float(recycled), lambda: deletion.expire(self.db, self.journal)),
+            Periodic("transfers", float(offered), lambda: offers.expire(self.db)),
+        )
 
     def lookups(self) -> Lookups:
         return lookups(self.db)

@@ -28,15 +28,14 @@ def eventually(holds: Callable[[], Any], seconds: float = LONG) -> Any:
 class World(Shares):
     """A share service, and words about access rules."""
 
-    def allow(self, share: str, to: str, *, type: str = "ip", who: str = "member_a", **more: Any) -> dict[str, Any]:
-        body = {"allow_access": {"access_type": type, "access_to": to, **more}}
+    def allow(self, share: str, to: str, *, kind: str = "ip", who: str = "member_a", **more: Any) -> dict[str, Any]:
+        body = {"allow_access": {"access_type": kind, "access_to": to, **more}}
         found: dict[str, Any] = self.ok("POST", f"/shares/{share}/action", body, who=who)["access"]
         return found
 
-    def not_allowed(self, status: int, share: str, to: str, *, type: str = "ip", **more: Any) -> str:
+    def not_allowed(self, status: int, share: str, to: str, *, kind: str = "ip", **more: Any) -> str:
         call = {name: more.pop(name) for name in ("who", "version") if name in more}
-        name = "allow_access" if call.get("version", "2.99") >= "2.7" or len(call["version"]) > 3 else "os-allow_access"
-        body = {name: {"access_type": type, "access_to": to, **more}}
+        body = {"allow_access": {"access_type": kind, "access_to": to, **more}}
         return self.refused(status, "POST", f"/shares/{share}/action", body, **call)
 
     def deny(self, share: str, rule: str, *, status: int = 202, who: str = "member_a", **more: Any) -> Any:
@@ -64,6 +63,12 @@ class World(Shares):
     def status(self, share: str) -> str:
         found: str = self.ok("GET", f"/shares/{share}")["share"]["access_rules_status"]
         return found
+
+    def hang(self, call: str) -> Callable[[], None]:
+        """Let the next such call of the backend hang until `driver.release`; what waits until it does."""
+        before = self.driver.calls[call]
+        self.driver.dial(call, hang=True, fail_times=1)
+        return lambda: eventually(lambda: self.driver.calls[call] > before)
 
     def told(self, resource: str) -> list[tuple[str | None, str, str]]:
         """The messages to users about a resource: its type, the codes of action and detail."""

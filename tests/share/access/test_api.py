@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.kernel.db.base import new_id
-from tests.share.access.conftest import World, eventually
+from tests.share.access.conftest import World
 
 BASE = {"id", "access_level", "access_to", "access_type", "state"}
 
@@ -51,11 +51,12 @@ class TestAnswers:
 
     def test_below_2_28_the_share_speaks_for_its_rules(self, world: World) -> None:
         share = world.share()
-        world.driver.dial("apply_access", hang=True, fail_times=1)
+        hangs = world.hang("apply_access")
         body = {"access_type": "ip", "access_to": "10.0.0.1"}
         rule = world.act(share, "allow_access", body, status=200, version="2.27")["access"]
         assert rule["state"] == "new"
-        assert world.rules(share)[0]["state"] in {"queued_to_apply", "applying"}
+        hangs()
+        assert world.rules(share)[0]["state"] == "applying"
         world.driver.release()
         world.settled(share)
 
@@ -87,11 +88,12 @@ class TestRefusals:
     def test_what_cannot_be_let_in(self, world: World) -> None:
         share = world.share()
         world.not_allowed(400, share, "1.2.3.256")
-        world.not_allowed(400, share, "10.0.0.1", type="fake")
+        world.not_allowed(400, share, "10.0.0.1", kind="fake")
         world.not_allowed(400, share, "fd00::1", version="2.37")
-        world.not_allowed(400, share, "alice", type="cephx", version="2.12")
+        world.not_allowed(400, share, "alice", kind="cephx", version="2.12")
         world.not_allowed(400, share, "10.0.0.1", access_level="su")
         world.not_allowed(400, share, "10.0.0.1", metadata={"k": ""})
+        body: Any
         for body in ({}, {"access_type": "ip"}, {"access_to": "10.0.0.1"}, None, {"access_type": 1, "access_to": "x"}):
             world.refused(400, "POST", f"/shares/{share}/action", {"allow_access": body})
         assert world.rules(share) == []
@@ -144,9 +146,9 @@ class TestRefusals:
         share = world.share()
         rule = world.allow(share, "10.0.0.1")
         world.settled(share)
-        world.driver.dial("extend_share", hang=True, fail_times=1)
+        hangs = world.hang("extend_share")
         world.act(share, "extend", {"new_size": 2})
-        eventually(lambda: world.driver.calls["extend_share"])
+        hangs()
         assert "extending" in world.not_allowed(400, share, "10.0.0.2")
         world.deny(share, rule["id"], status=400)
         path = f"/share-access-rules/{rule['id']}"
@@ -182,6 +184,7 @@ class TestRefusals:
     def test_a_level_needs_its_body(self, world: World) -> None:
         rule = world.allow(world.share(), "10.0.0.1")
         path = f"/share-access-rules/{rule['id']}"
+        body: Any
         for body in ({}, {"update_access": {}}, {"update_access": {"access_level": "su"}}, {"update_access": None}):
             world.refused(400, "PUT", path, body)
         assert world.call("PUT", path, {"update_access": {"access_level": "ro"}}, version="2.87").status_code == 404
@@ -195,6 +198,7 @@ class TestMetadata:
         world.ok("DELETE", f"{path}/a")
         world.refused(404, "DELETE", f"{path}/a")
         assert world.ok("GET", f"/share-access-rules/{rule['id']}")["access"]["metadata"] == {"b": "2"}
+        body: Any
         for body in ({}, {"metadata": {"": "x"}}, {"metadata": {"k": "v" * 1024}}, {"metadata": {"k" * 256: "v"}}):
             world.refused(400, "PUT", path, body)
 
@@ -205,7 +209,7 @@ class TestLists:
         share = world.share(share_proto="CIFS")
         world.allow(share, "10.0.0.1", metadata={"role": "web"})
         world.allow(share, "10.0.0.2", access_level="ro", metadata={"role": "db", "rack": "1"})
-        world.allow(share, "alice", type="user")
+        world.allow(share, "alice", kind="user")
         world.settled(share)
         return share
 
@@ -259,8 +263,8 @@ class TestCephx:
         with World(tmp_path, backends, enabled_share_protocols=["CEPHFS"]) as world:
             share = world.share(share_proto="CEPHFS")
             world.driver.dial("access_rule", match="admin", fail="the id admin is not yours")
-            refused = world.allow(share, "admin", type="cephx")
-            mine = world.allow(share, "alice", type="cephx")
+            refused = world.allow(share, "admin", kind="cephx")
+            mine = world.allow(share, "alice", kind="cephx")
             assert world.settled(share) == {"admin": "error", "alice": "active"}
             assert world.told(share) == [("SHARE", "010", "020")]
             key = world.ok("GET", f"/share-access-rules/{mine['id']}")["access"]["access_key"]
@@ -269,6 +273,6 @@ class TestCephx:
             (found,) = world.rules(share, query=f"&access_key={key}")
             assert found["id"] == mine["id"]
             # A key stays as it is while other rules come and go.
-            world.allow(share, "bob", type="cephx")
+            world.allow(share, "bob", kind="cephx")
             world.settled(share)
             assert world.ok("GET", f"/share-access-rules/{mine['id']}")["access"]["access_key"] == key

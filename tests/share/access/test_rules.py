@@ -54,7 +54,7 @@ def test_one_bad_rule_fails_alone_and_can_be_denied(world: World) -> None:
 
 def test_a_type_that_the_backend_does_not_know_is_an_error_of_that_rule(world: World) -> None:
     share = world.share()
-    user = world.allow(share, "alice", type="user")
+    user = world.allow(share, "alice", kind="user")
     assert world.rule_rests(user["id"]) == "error"
     world.allow(share, "10.0.0.1")
     assert world.settled(share) == {"alice": "error", "10.0.0.1": "active"}
@@ -90,9 +90,10 @@ def test_allows_and_denies_at_once_end_in_what_was_asked_for(world: World) -> No
 
 def test_a_rule_denied_while_it_is_applied_goes(world: World) -> None:
     share = world.share()
-    world.driver.dial("apply_access", hang=True, fail_times=1)
+    hangs = world.hang("apply_access")
     rule = world.allow(share, "10.0.0.1")
-    eventually(lambda: world.rules(share)[0]["state"] == "applying")
+    hangs()
+    assert world.rules(share)[0]["state"] == "applying"
     assert world.status(share) == "syncing"
     world.deny(share, rule["id"])
     assert world.rules(share)[0]["state"] == "queued_to_deny"

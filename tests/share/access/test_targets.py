@@ -74,7 +74,7 @@ def test_is_refused(access_type: str, access_to: str) -> None:
 
 def test_types_come_with_their_versions() -> None:
     targets.check("ip", "fd00::1", Version(2, 38))
-    with pytest.raises(BadRequest, match="from version 2.38 on"):
+    with pytest.raises(BadRequest, match=r"from version 2\.38 on"):
         targets.check("ip", "fd00::1", Version(2, 37))
     targets.check("cephx", "alice", Version(2, 13))
     with pytest.raises(BadRequest, match="one of ip, user, cert is allowed"):

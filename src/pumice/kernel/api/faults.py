@@ -36,7 +36,7 @@ def install(app: falcon.App[Any, Any], dialect: Dialect) -> None:
         resp.content_type = falcon.MEDIA_JSON
         resp.data = fault_body(error)
         resp.text = resp.media = None
-        resp.set_headers(error.headers)
+        resp.set_headers(({"Retry-After": "0"} if error.status == 413 else {}) | error.headers)
 
     def on_api_error(_req: falcon.Request, resp: falcon.Response, error: ApiError, _params: Any) -> None:
         answer(resp, error)

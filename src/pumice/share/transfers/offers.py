@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, exists, update
@@ -14,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from pumice.kernel import moves
 from pumice.kernel.db.base import new_id, utcnow
+from pumice.kernel.db.engine import Database
 from pumice.kernel.db.scope import everything, own
 from pumice.kernel.errors import BadRequest
 from pumice.kernel.moves import Move
@@ -37,8 +39,6 @@ if TYPE_CHECKING:
 OFFERED = "awaiting_transfer"
 OFFER = Move(name="transfer", start=frozenset({"available"}), via=None, done=OFFERED, failed="available")
 END = Move(name="the end of a transfer", start=frozenset({OFFERED}), via=None, done="available", failed=OFFERED)
-
-EXPIRED_BATCH = 100
 
 
 def hash_of(salt: str, key: str) -> str:
@@ -83,16 +83,23 @@ def withdraw(tx: Session, req: Request, transfer: ShareTransfer) -> None:
     _notify(tx, req, "delete", share)
 
 
-def expire(tx: Session, now: datetime.datetime) -> int:
-    """End offers that nobody accepted in time; how many: call again while it is `EXPIRED_BATCH`."""
-    late = everything().select(ShareTransfer).where(ShareTransfer.expires_at < now).limit(EXPIRED_BATCH)
-    found = tx.scalars(late).all()
-    for transfer in found:
-        share = moves.lock(tx, Share, transfer.share_id)
-        if share.status == OFFERED:
-            _move(tx, share, END)
-        tx.execute(delete(ShareTransfer).where(ShareTransfer.id == transfer.id))
-    return len(found)
+def expire(db: Database) -> None:
+    """End offers that nobody accepted in time. Anybody may do so at any time."""
+    with db.read() as tx:
+        late = everything().columns(ShareTransfer, ShareTransfer.id).where(ShareTransfer.expires_at <= utcnow())
+        ids = list(tx.scalars(late))
+    for id in ids:
+        db.write(partial(_expire, id=id))
+
+
+def _expire(tx: Session, id: str) -> None:
+    transfer = everything().find(tx, ShareTransfer, id)
+    if transfer is None:
+        return
+    share = moves.lock(tx, Share, transfer.share_id)
+    if share.status == OFFERED:
+        _move(tx, share, END)
+    tx.execute(delete(ShareTransfer).where(ShareTransfer.id == id))
 
 
 def accept(tx: Session, req: Request, id: str) -> None:
@@ -102,7 +109,7 @@ def accept(tx: Session, req: Request, id: str) -> None:
     :raises OverLimit: the caller's quota has no room for it
     """
     transfer = everything().find(tx, ShareTransfer, id)
-    if transfer is None or transfer.expires_at < utcnow():
+    if transfer is None or transfer.expires_at <= utcnow():
         raise BadRequest(f"Transfer {id} could not be found.")
     if not hmac.compare_digest(transfer.key_hash, hash_of(transfer.salt, req.body.accept.auth_key)):
         raise BadRequest(f"auth_key is refused: it is not that of transfer {id}.")
