@@ -21,13 +21,14 @@ def unknown(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name == config.__name__]
 
 
-def test_the_sample_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("service", ["block", "share"])
+def test_the_sample_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture, service: str) -> None:
     file = tmp_path / "block.conf"
-    file.write_text(run("config", "sample"))
+    file.write_text(run("config", "sample", "--service", service))
     with caplog.at_level(logging.WARNING):
-        conf, plain = config.load("block", [file]), config.load("block")
+        conf, plain = config.load(service, [file]), config.load(service)
     assert unknown(caplog) == []
-    for group, options in config.catalog(config.options_of("block")).items():
+    for group, options in config.catalog(config.options_of(service)).items():
         for name in {option.dest for option in options}:
             if group == config.DEFAULT:
                 assert conf[name] == plain[name]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 import click
 
-from pumice.block import invariants
 from pumice.cli.service import load, service_option
 from pumice.kernel.db.engine import Database
 
@@ -27,7 +27,7 @@ def check(files: Sequence[Path], service: str) -> None:
     """
     db = Database(load(service, files).database.connection)
     with db.read() as tx:
-        wrong = invariants.check(tx)
+        wrong = import_module(f"pumice.{service}.invariants").check(tx)
     for line in wrong:
         click.echo(line)
     if wrong:

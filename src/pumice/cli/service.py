@@ -11,7 +11,11 @@ from oslo_config import cfg
 from pumice.kernel import config
 
 service_option = click.option(
-    "--service", type=click.Choice(["block"]), default="block", show_default=True, help="The service that is meant."
+    "--service",
+    type=click.Choice(["block", "share"]),
+    default="block",
+    show_default=True,
+    help="The service that is meant.",
 )
 
 
