@@ -32,6 +32,7 @@ def settings(tmp_path, free_port):
     return Settings(
         data_directory=tmp_path / "data",
         port=free_port(),
+        share_port=free_port(),
         keystone_port=free_port(),
         iscsi_port=free_port(),
         storage_size=1,
@@ -57,6 +58,7 @@ def launch(settings, clean):
         arguments = {
             "data-dir": settings.data_directory,
             "port": settings.port,
+            "share-port": settings.share_port,
             "keystone-port": settings.keystone_port,
             "iscsi-port": settings.iscsi_port,
             "storage-size": 1,

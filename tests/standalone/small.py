@@ -36,6 +36,9 @@ class SmallService:
     def restore_exports(self):
         self.calls.append("restore")
 
+    def unserved(self):
+        return {}
+
     def wsgi(self):
         def application(environ, start_response):
             start_response("200 OK", [("Content-Type", "application/json")])
@@ -57,4 +60,5 @@ def await_answer(settings, process):
 
 if __name__ == "__main__":
     command.block_service = SmallService
+    command.share_service = None
     command.up()

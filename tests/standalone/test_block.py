@@ -112,3 +112,23 @@ def test_a_wrong_option_of_ones_own_is_named(launch, settings):
     assert process.returncode == 2
     assert complaints.startswith("Error: [DEFAULT] report_interval = often is refused")
     assert complaints.count("\n") == 1
+
+
+@pytest.mark.real
+def test_volumes_on_a_backend_that_is_not_enabled_any_more_are_told_of(launch, settings, cloud):
+    process = launch(PUMICE)
+    await_answer(settings, process)
+    storage = cloud()
+    storage.wait_for_status(storage.create_volume(size=1), "available", wait=20)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    own = settings.data_directory / "local.conf"
+    own.write_text("[DEFAULT]\nenabled_backends = gold\n[gold]\nvolume_driver = simulated\n")
+    process = launch(PUMICE)
+    await_answer(settings, process)
+    time.sleep(0.5)  # it answers a moment before it says so
+    process.send_signal(signal.SIGTERM)
+    said, _ = process.communicate(timeout=30)
+    assert f"pumice@file, where volumes lie (1): add file to enabled_backends in {own}" in " ".join(said.split())
+    log = (settings.data_directory / "pumice.log").read_text()
+    assert "1 resources lie on pumice@file, which is not among the backends that are enabled here" in log

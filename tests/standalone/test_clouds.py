@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import socket
+import threading
+
 import pytest
 import yaml
 
@@ -41,6 +44,34 @@ def test_our_entry_is_replaced(tmp_path):
     document = yaml.safe_load(path.read_text())["clouds"]
     assert document["pumice"] == ENTRY
     assert document["later"] == {"region_name": "Three"}
+
+
+def test_an_entry_of_another_cloud_that_answers_is_told(tmp_path):
+    path = tmp_path / "clouds.yaml"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/v3"
+        threading.Thread(target=answer_once, args=(listener,), daemon=True).start()
+        path.write_text(f"clouds:\n  other: {{}}\n  pumice-demo: {{auth: {{auth_url: '{url}'}}}}\n")
+        before = path.read_text()
+        assert clouds.rival(path, {"pumice": ENTRY, "pumice-demo": ENTRY}) == url
+        assert clouds.rival(path, {"pumice": ENTRY, "other": ENTRY}) == ""
+    assert clouds.rival(path, {"pumice-demo": ENTRY}) == ""  # it answers no more
+    assert path.read_text() == before
+
+
+def answer_once(listener):
+    connection, _ = listener.accept()
+    with connection:
+        connection.recv(4096)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+
+@pytest.mark.parametrize("text", ["", "- a list", "clouds: {pumice: 7}", "clouds: {pumice: {auth: x}}", "clouds: {bro"])
+def test_a_file_without_such_an_entry_has_no_rival(tmp_path, text):
+    path = tmp_path / "clouds.yaml"
+    assert clouds.rival(path, {"pumice": ENTRY}) == ""
+    path.write_text(text)
+    assert clouds.rival(path, {"pumice": ENTRY}) == ""
 
 
 def test_what_is_up_to_date_is_not_written(tmp_path):

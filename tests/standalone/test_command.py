@@ -87,7 +87,7 @@ def test_a_taken_port_is_one_line_that_names_its_holder(launch, settings):
         _, complaints = process.communicate(timeout=20)
     assert process.returncode == 1
     assert complaints.startswith(f"Error: port {settings.keystone_port} for Keystone is taken by ")
-    assert f"(process {os.getpid()}): stop that, or use --keystone-port" in complaints
+    assert f"(process {os.getpid()}): stop that, or try --keystone-port" in complaints
 
 
 @pytest.mark.real

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import threading
 import time
@@ -22,16 +23,30 @@ def taken():
 def test_a_taken_port_is_reported_with_its_holder_and_the_way_out(taken):
     port = taken.getsockname()[1]
     with pytest.raises(StandaloneError) as refused:
-        ports.require_free("127.0.0.1", port, "Keystone", "--keystone-port")
+        ports.require_free("127.0.0.1", ports.Wanted(port, "Keystone", "--keystone-port", 9500))
     assert f"port {port} for Keystone is taken by " in str(refused.value)
     assert f"(process {os.getpid()})" in str(refused.value)
-    assert "--keystone-port" in str(refused.value)
+    assert str(refused.value).endswith(f": stop that, or try --keystone-port {ports.next_free('127.0.0.1', 9500)}")
+
+
+def test_all_taken_ports_are_told_at_once(taken):
+    port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(StandaloneError) as refused:
+        second = other.getsockname()[1]
+        free = ports.Wanted(ports.next_free("127.0.0.1", 9700), "iSCSI", "--iscsi-port", 9260)
+        one = ports.Wanted(port, "the Block Storage API", "--port", 9776)
+        ports.require_free("127.0.0.1", one, free, ports.Wanted(second, "Keystone", "--keystone-port", 9500))
+    text = str(refused.value)
+    assert text.startswith(f"port {port} for the Block Storage API is taken by ")
+    assert f", port {second} for Keystone is taken by " in text
+    assert re.search(r": stop that, or try --port \d+ --keystone-port \d+$", text)
 
 
 def test_a_port_that_comes_free_in_time_is_waited_for(taken):
     threading.Timer(0.2, taken.close).start()
     begin = time.monotonic()
-    ports.require_free("127.0.0.1", taken.getsockname()[1], "Keystone", "--keystone-port", patience=5)
+    port = taken.getsockname()[1]
+    ports.require_free("127.0.0.1", ports.Wanted(port, "Keystone", "--keystone-port", 9500, patience=5))
     assert time.monotonic() - begin < 4
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import socket
@@ -12,7 +13,10 @@ from pathlib import Path
 import openstack
 import pytest
 import requests
+import yaml
+from rich.console import Console
 
+from pumice.standalone import clouds, command
 from pumice.standalone.errors import StandaloneError
 from pumice.standalone.keystone import Keystone
 from pumice.standalone.up import Standalone
@@ -87,6 +91,22 @@ def test_a_taken_port_stops_it_before_anything_is_made(settings, clean):
         with pytest.raises(StandaloneError, match=rf"port {settings.port} for the Block Storage API .*--port"):
             Standalone(settings, SmallService).__enter__()
     assert not (settings.data_directory / "storage.btrfs").exists()
+
+
+@pytest.mark.real
+def test_the_names_of_another_that_runs_are_left_to_it(settings, clean, tmp_path, free_port, monkeypatch):
+    monkeypatch.delenv("OS_CLIENT_CONFIG_FILE", raising=False)
+    with Keystone(tmp_path / "other", free_port()) as other:
+        entry = clouds.entry(other.admin)
+        clouds.merge(settings.user_clouds, {"pumice": entry})
+        with Standalone(settings, SmallService) as running:
+            assert (running.rival, running.clouds_found) == (other.auth_url, False)
+            console = Console(file=io.StringIO(), width=200)
+            console.print(command.banner(running))
+            said = console.file.getvalue()
+            assert f"for {other.auth_url}, which answers; --cloud NAME" in said
+            assert f"OS_CLIENT_CONFIG_FILE={running.directory.clouds}" in said
+    assert yaml.safe_load(settings.user_clouds.read_text())["clouds"] == {"pumice": entry}
 
 
 def test_a_failed_start_leaves_nothing_running(settings, clean):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, ClassVar
 
@@ -22,6 +24,8 @@ from pumice.kernel.scheduling.view import PoolView, backend_states
 from pumice.kernel.scheduling.weighers import CHOICES
 from pumice.kernel.service import Api, Service
 from pumice.kernel.services import Identity
+
+LOG = logging.getLogger(__name__)
 
 SCHEDULER = "scheduler"
 """The queue that all schedulers serve."""
@@ -74,6 +78,13 @@ class BackendService(Service):
             self._endings.append(self.locks.stop)
             for described in config.backends(self.conf, self.name):
                 self._start_backend(described)
+            for backend, number in self.unserved().items():
+                LOG.warning(
+                    "%s resources lie on %s, which is not among the backends that are enabled here: nothing can be "
+                    "done with them until it is",
+                    number,
+                    backend,
+                )
         if SCHEDULER in parts:
             self._start_scheduler()
 
@@ -87,6 +98,16 @@ class BackendService(Service):
         for end in self._endings:
             end()
         super().stop()
+
+    def unserved(self) -> dict[str, int]:
+        """Backends of this host ("host@section") that are not enabled, with the number of resources on them."""
+        served = {backend.name for backend in self.backends}
+        found: Counter[str] = Counter()
+        for host, number in self.lookups().resources_on().items():
+            backend = host.partition("#")[0]
+            if backend.partition("@")[0] == (self.conf.cluster or self.conf.host) and backend not in served:
+                found[backend] += number
+        return dict(sorted(found.items()))
 
     def restore_exports(self) -> None:
         """Make exports again that are gone, on all backends of this process."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import requests
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
@@ -16,6 +17,8 @@ from pumice.kernel.files import write_private
 from .keystone import REGION, Login
 
 USER_FILE = Path("~/.config/openstack/clouds.yaml")
+PATIENCE = 2.0
+"""Seconds that another cloud's Keystone has for an answer."""
 
 
 def entry(login: Login) -> dict[str, Any]:
@@ -40,19 +43,10 @@ def merge(path: Path, clouds: Mapping[str, Mapping[str, Any]]) -> bool:
     """
     path = path.expanduser()
     path = path.resolve() if path.is_symlink() else path
-    try:
-        document = _yaml().load(path.read_text()) if path.exists() else {}
-    except (YAMLError, OSError, UnicodeDecodeError):
-        return False
+    document = _read(path)
     if document is None:
-        document = {}
-    if not isinstance(document, dict):
         return False
-    known = document.setdefault("clouds", {})
-    if known is None:
-        known = document["clouds"] = {}
-    if not isinstance(known, dict):
-        return False
+    known = document["clouds"]
     if all(known.get(name) == cloud for name, cloud in clouds.items()):
         return True
     known.update({name: dict(cloud) for name, cloud in clouds.items()})
@@ -62,6 +56,45 @@ def merge(path: Path, clouds: Mapping[str, Mapping[str, Any]]) -> bool:
     except OSError:
         return False
     return True
+
+
+def rival(path: Path, clouds: Mapping[str, Mapping[str, Any]]) -> str:
+    """The Keystone of another cloud that has one of these names in the person's own file, and still answers.
+
+    :returns: its `auth_url`; empty where there is none
+    """
+    known = (_read(path.expanduser()) or {}).get("clouds", {})
+    for name, cloud in clouds.items():
+        url = _auth_url(known.get(name))
+        if url and url != cloud["auth"]["auth_url"] and _answers(url):
+            return url
+    return ""
+
+
+def _auth_url(cloud: object) -> str:
+    auth = cloud.get("auth") if isinstance(cloud, dict) else None
+    return str(auth.get("auth_url") or "") if isinstance(auth, dict) else ""
+
+
+def _answers(url: str) -> bool:
+    try:
+        requests.get(url, timeout=PATIENCE).close()
+    except requests.RequestException:
+        return False
+    return True
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """What the file holds, with a dict under `clouds`; None where it is something else than a clouds.yaml."""
+    try:
+        document = (_yaml().load(path.read_text()) if path.exists() else None) or {}
+    except (YAMLError, OSError, UnicodeDecodeError):
+        return None
+    if not isinstance(document, dict):
+        return None
+    if document.setdefault("clouds", {}) is None:
+        document["clouds"] = {}
+    return document if isinstance(document["clouds"], dict) else None
 
 
 def points_elsewhere() -> bool:

@@ -23,7 +23,7 @@ from pumice.kernel.config import ConfigError
 from .clouds import USER_FILE
 from .directory import default_data_directory
 from .errors import StandaloneError
-from .up import Settings, Standalone, block_service
+from .up import Settings, Standalone, block_service, share_service
 
 LOG = logging.getLogger(__name__)
 
@@ -45,6 +45,7 @@ def _address(_context: click.Context, _parameter: click.Parameter, value: str) -
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Where everything is kept.")
 @click.option("--host", callback=_address, default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=PORT, default=8776, show_default=True, help="Port of the Block Storage API.")
+@click.option("--share-port", type=PORT, default=8786, show_default=True, help="Port of the Shared File Systems API.")
 @click.option("--keystone-port", type=PORT, default=5000, show_default=True, help="Port of Keystone.")
 @click.option("--iscsi-port", type=PORT, help="Port of iSCSI; else 3260 or the next free one.")
 @click.option("--storage-size", type=click.IntRange(1), metavar="GIB", help="Size of the storage; it can grow later.")
@@ -55,6 +56,7 @@ def up(
     data_dir: Path | None,
     host: str,
     port: int,
+    share_port: int,
     keystone_port: int,
     iscsi_port: int | None,
     storage_size: int | None,
@@ -66,6 +68,7 @@ def up(
         data_directory=data_dir or default_data_directory(),
         host=host,
         port=port,
+        share_port=share_port,
         keystone_port=keystone_port,
         iscsi_port=iscsi_port,
         storage_size=storage_size,
@@ -78,7 +81,7 @@ def up(
             signal.signal(number, _end)
     console = Console(highlight=False)
     try:
-        with Standalone(settings, block_service) as running:
+        with Standalone(settings, block_service, share_service) as running:
             console.print(banner(running))
             while True:
                 time.sleep(0.5)
@@ -106,19 +109,43 @@ def banner(running: Standalone) -> Panel:
     assert running.storage is not None
     facts = Table.grid(padding=(0, 2))
     for name, value in (
+        *_warnings(running),
         ("Block Storage", f"{running.url}/v3"),
+        ("Shares", f"{running.share_url}/v2" if running.shares else running.shares_note or "none"),
         ("Identity", running.keystone.auth_url),
         ("iSCSI", f"{running.settings.host}:{running.target.port}"),
+        *_file_servers(running),
         ("Storage", f"{running.storage.path} ({running.storage.note})"),
         ("Data and logs", str(running.directory.path)),
         ("", ""),
         ("Try", f"{_openstack(running)} volume create --size 1 test"),
         ("", f"{_openstack(running)} volume list"),
+        *([("", f"{_openstack(running)} share create NFS 1")] if running.shares else []),
         ("As a user", f"{_openstack(running, '-demo')} volume list"),
         ("Stop", "Ctrl-C; `pumice up` finds everything again"),
     ):
         facts.add_row(f"[bold]{name}[/bold]", value)
     return Panel(facts, title=f"Pumice is up ({running.seconds:.1f} s)", expand=False)
+
+
+def _warnings(running: Standalone) -> list[tuple[str, str]]:
+    found = []
+    for backend, number in running.service.unserved().items():
+        option = f"enabled_backends in {running.directory.own_configuration}"
+        text = f"{backend}, where volumes lie ({number}): add {backend.partition('@')[2]} to {option} to use them again"
+        found.append(("[yellow]Not enabled[/yellow]", text))
+    if running.rival:
+        name = f"the name {running.settings.cloud}"
+        text = f"{USER_FILE} keeps {name} for {running.rival}, which answers; --cloud NAME gives this one its own"
+        found.append(("[yellow]clouds.yaml[/yellow]", text))
+    return found
+
+
+def _file_servers(running: Standalone) -> list[tuple[str, str]]:
+    if running.servers is None:
+        return []
+    nfs, smb = running.servers.nfs, running.servers.smb
+    return [("NFS", f"{nfs.host}:{nfs.port}"), ("SMB", f"{smb.host}:{smb.port}")]
 
 
 def _openstack(running: Standalone, suffix: str = "") -> str:

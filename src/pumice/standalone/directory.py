@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import tempfile
 from pathlib import Path
 from typing import IO
 
@@ -30,6 +31,11 @@ class DataDirectory:
         self.image = self.path / "storage.btrfs"  # the sparse file that `storage` is mounted from
         self.storage = self.path / "storage"
         self.target = self.path / "tgtd"
+        self.share_configuration = self.path / "share.conf"
+        self.own_share_configuration = self.path / "local-share.conf"
+        self.share_database = self.path / "share.db"
+        self.share_state = self.path / "share-state"
+        self.servers = self.path / "servers"  # NFS-Ganesha and Samba
         self.log = self.path / "pumice.log"
         self._lock: IO[str] | None = None
 
@@ -39,7 +45,15 @@ class DataDirectory:
         :raises StandaloneError: it cannot be written, or another process has it
         """
         try:
-            for path in (self.path, self.state, self.keystone, self.target, self.storage):
+            for path in (
+                self.path,
+                self.state,
+                self.share_state,
+                self.keystone,
+                self.target,
+                self.servers,
+                self.storage,
+            ):
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = (self.path / "lock").open("a+")
         except OSError as error:
@@ -55,6 +69,19 @@ class DataDirectory:
         lock.write(f"{os.getpid()}\n")
         lock.flush()
         self._lock = lock
+
+    def mounts(self) -> Path:
+        """Where shares are mounted for the file servers: outside, as those who act for users must get there.
+
+        :raises StandaloneError: it is somebody else's
+        """
+        status = self.path.stat()
+        place = Path(tempfile.gettempdir()) / f"pumice-shares-{status.st_dev}-{status.st_ino}"
+        place.mkdir(exist_ok=True)
+        if place.is_symlink() or place.stat().st_uid != os.geteuid():
+            raise StandaloneError(f"{place} belongs to somebody else")
+        place.chmod(0o711)
+        return place
 
     def release(self) -> None:
         if self._lock is not None:

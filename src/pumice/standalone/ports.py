@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import socket
 import time
+from dataclasses import dataclass
 
 import psutil
 
@@ -38,13 +39,34 @@ def holder(port: int) -> str:
     return ""
 
 
-def require_free(host: str, port: int, purpose: str, option: str, *, patience: float = 0.0) -> None:
-    """:raises StandaloneError: the port is still taken after `patience` seconds"""
-    deadline = time.monotonic() + patience
-    while not is_free(host, port):
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """:param option: by which the person chooses another port; `instead` is the first that is proposed
+    :param patience: seconds in which who has it may still go
+    """
+
+    port: int
+    purpose: str
+    option: str
+    instead: int
+    patience: float = 0.0
+
+
+def require_free(host: str, *wanted: Wanted) -> None:
+    """:raises StandaloneError: ports are taken: one line with all of them, who has them, and what to try"""
+    if taken := [one for one in wanted if not _comes_free(host, one)]:
+        named = ", ".join(f"port {one.port} for {one.purpose} is taken{holder(one.port)}" for one in taken)
+        others = " ".join(f"{one.option} {next_free(host, one.instead)}" for one in taken)
+        raise StandaloneError(f"{named}: stop that, or try {others}")
+
+
+def _comes_free(host: str, wanted: Wanted) -> bool:
+    deadline = time.monotonic() + wanted.patience
+    while not is_free(host, wanted.port):
         if time.monotonic() >= deadline:
-            raise StandaloneError(f"port {port} for {purpose} is taken{holder(port)}: stop that, or use {option}")
+            return False
         time.sleep(0.05)
+    return True
 
 
 def next_free(host: str, first: int) -> int:

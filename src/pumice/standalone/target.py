@@ -109,7 +109,7 @@ class TargetDaemon:
 
     def _choose_port(self) -> None:
         if self._wanted or self._known:
-            ports.require_free(self._host, self.port, "iSCSI", "--iscsi-port", patience=2.0)
+            ports.require_free(self._host, ports.Wanted(self.port, "iSCSI", "--iscsi-port", 9260, patience=2.0))
         else:
             self.port = ports.next_free(self._host, FIRST_PORT)
 

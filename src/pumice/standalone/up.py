@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 from wsgiref.types import WSGIApplication
 
 from cheroot.wsgi import Server
@@ -20,6 +20,9 @@ from .errors import StandaloneError
 from .keystone import CatalogEntry, Keystone
 from .storage import Storage, close_storage, open_storage
 from .target import TargetDaemon
+
+if TYPE_CHECKING:
+    from .shares import FileServers
 
 LOG = logging.getLogger(__name__)
 
@@ -38,6 +41,9 @@ class Service(Protocol):
     def restore_exports(self) -> None:
         """Make the exports of attached volumes again that are gone; they are when tgtd was started anew."""
 
+    def unserved(self) -> Mapping[str, int]:
+        """Backends of this host that are not enabled, with the number of volumes on them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -46,6 +52,7 @@ class Settings:
     data_directory: Path
     host: str = "127.0.0.1"
     port: int = 8776
+    share_port: int = 8786
     keystone_port: int = 5000
     iscsi_port: int | None = None
     storage_size: int | None = None
@@ -62,17 +69,29 @@ class Standalone:
     """`with Standalone(settings, make_service) as running:` has everything answering inside the block.
 
     :param make_service: makes the service from its configuration files, its database included
+    :param make_shares: the same of the Shared File Systems service; None: there is none
     """
 
-    def __init__(self, settings: Settings, make_service: Callable[[Sequence[Path]], Service]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        make_service: Callable[[Sequence[Path]], Service],
+        make_shares: Callable[[Sequence[Path]], Service] | None = None,
+    ) -> None:
         self.settings = settings
         self.directory = DataDirectory(settings.data_directory)
         self.keystone = Keystone(self.directory.keystone, settings.keystone_port, host=settings.host)
         self.url = f"http://{settings.host}:{settings.port}"
         self.storage: Storage | None = None
         self.clouds_found = False
+        self.rival = ""  # the Keystone of another cloud that has our names in the person's clouds.yaml
         self.seconds = 0.0
         self._make_service = make_service
+        self._make_shares = make_shares
+        self.share_url = f"http://{settings.host}:{settings.share_port}"
+        self.shares: Service | None = None
+        self.servers: FileServers | None = None
+        self.shares_note = ""  # why shares are not served
         self._undo = ExitStack()
         self._keystone_not_before = 0.0
 
@@ -91,9 +110,12 @@ class Standalone:
         settings = self.settings
         self.directory.acquire()
         undo.callback(self.directory.release)
-        ports.require_free(settings.host, settings.port, "the Block Storage API", "--port")
-        # A Keystone whose parent was killed ends by itself, within moments.
-        ports.require_free(settings.host, settings.keystone_port, "Keystone", "--keystone-port", patience=3.0)
+        ports.require_free(
+            settings.host,
+            ports.Wanted(settings.port, "the Block Storage API", "--port", 9776),
+            # A Keystone whose parent was killed ends by itself, within moments.
+            ports.Wanted(settings.keystone_port, "Keystone", "--keystone-port", 9500, patience=3.0),
+        )
         self.keystone.launch()
         undo.callback(self.keystone.stop)
         self.storage = open_storage(self.directory.image, self.directory.storage, settings.storage_size)
@@ -107,10 +129,14 @@ class Standalone:
         undo.callback(self.service.stop)
         self.service.start()
         self.service.restore_exports()
+        if self._make_shares:
+            self._start_shares(undo, self._make_shares)
 
         self._prepare_keystone()
         self._write_clouds()
-        self._serve(undo)
+        self._serve(undo, self.service, settings.port)
+        if self.shares:
+            self._serve(undo, self.shares, settings.share_port)
 
     def _prepare_service(self) -> Service:
         sections = configuration.block_sections(
@@ -120,30 +146,61 @@ class Standalone:
             host=self.settings.host,
             port=self.settings.port,
         )
-        configuration.write(self.directory, sections)
-        files = [self.directory.configuration]
-        if self.directory.own_configuration.exists():
-            files.append(self.directory.own_configuration)
-        return self._make_service(files)
+        directory = self.directory
+        return self._make_service(configuration.write(directory.configuration, directory.own_configuration, sections))
+
+    def _start_shares(self, undo: ExitStack, make: Callable[[Sequence[Path]], Service]) -> None:
+        """Serve shares too, where that is possible; where not, volumes are served all the same."""
+        # A second of imports, spent while Keystone starts.
+        from . import shares  # noqa: PLC0415
+
+        assert self.storage is not None
+        directory, settings = self.directory, self.settings
+        self.shares_note = shares.why_not(self.storage)
+        if self.shares_note:
+            return
+        ports.require_free(settings.host, settings.share_port, "the Shared File Systems API", "--share-port")
+        with ExitStack() as begun:
+            try:
+                servers = shares.FileServers(directory, settings.host)
+                servers.start(begun)
+            except StandaloneError as error:
+                self.shares_note = str(error)
+                return
+            sections = shares.sections(
+                directory,
+                servers,
+                self.keystone.login("pumice", "service"),
+                host=settings.host,
+                port=settings.share_port,
+            )
+            files = configuration.write(directory.share_configuration, directory.own_share_configuration, sections)
+            service = make(files)
+            begun.callback(service.stop)
+            service.start()
+            self.servers, self.shares = servers, service
+            undo.push(begun.pop_all())
 
     def _prepare_keystone(self) -> None:
         self.keystone.wait()
         self.keystone.account("pumice", "service", ["service"])
         self.keystone.account("demo", "demo", ["member"])
         volumes = f"{self.url}/v3/$(project_id)s"
-        self.keystone.catalog(
-            [
-                CatalogEntry("identity", "keystone", self.keystone.auth_url),
-                CatalogEntry("block-storage", "pumice", volumes),
-                CatalogEntry("volumev3", "pumice", volumes),
-            ]
-        )
+        entries = [
+            CatalogEntry("identity", "keystone", self.keystone.auth_url),
+            CatalogEntry("block-storage", "pumice", volumes),
+            CatalogEntry("volumev3", "pumice", volumes),
+        ]
+        if self.shares:
+            kinds = ("shared-file-system", "sharev2")
+            entries += [CatalogEntry(kind, "pumice-shares", f"{self.share_url}/v2") for kind in kinds]
+        self.keystone.catalog(entries)
 
-    def _serve(self, undo: ExitStack) -> None:
-        address = (self.settings.host, self.settings.port)
-        server = _ApiServer(address, self.service.wsgi(), numthreads=API_THREADS, request_queue_size=128)
+    def _serve(self, undo: ExitStack, service: Service, port: int) -> None:
+        address = (self.settings.host, port)
+        server = _ApiServer(address, service.wsgi(), numthreads=API_THREADS, request_queue_size=128)
         server.prepare()
-        thread = threading.Thread(target=server.serve, name="api", daemon=True)
+        thread = threading.Thread(target=server.serve, name=f"api-{port}", daemon=True)
         thread.start()
         undo.callback(thread.join, 10)
         undo.callback(server.stop)
@@ -156,7 +213,10 @@ class Standalone:
         }
         clouds.write(self.directory.clouds, entries)
         path = self.settings.user_clouds
-        self.clouds_found = path is not None and clouds.merge(path, entries) and not clouds.points_elsewhere()
+        if path is None:
+            return
+        self.rival = clouds.rival(path, entries)
+        self.clouds_found = not self.rival and clouds.merge(path, entries) and not clouds.points_elsewhere()
 
     def _close_storage(self) -> None:
         if self.storage is not None and not close_storage(self.storage):
@@ -168,6 +228,9 @@ class Standalone:
             if self.target.check():
                 LOG.warning("tgtd had ended and was started again")
                 self.service.restore_exports()
+            if self.servers and self.shares and self.servers.check():
+                LOG.warning("a file server had ended and was started again")
+                self.shares.restore_exports()
             if not self.keystone.alive and time.monotonic() > self._keystone_not_before:
                 self._keystone_not_before = time.monotonic() + 10
                 LOG.warning("Keystone has ended and is started again")
@@ -184,19 +247,20 @@ def block_service(files: Sequence[Path]) -> Service:
     :raises StandaloneError: the database is a newer release's
     """
     # A second of imports, spent while Keystone starts.
-    from alembic.util import CommandError  # noqa: PLC0415
-
     from pumice.block.service import BlockService  # noqa: PLC0415
     from pumice.kernel import config  # noqa: PLC0415
     from pumice.kernel import logging as kernel_logging  # noqa: PLC0415
-    from pumice.kernel.db import migrations  # noqa: PLC0415
-    from pumice.kernel.db.engine import Database  # noqa: PLC0415
+
+    from .database import upgrade  # noqa: PLC0415
 
     conf = config.load("block", files)
     kernel_logging.setup(conf)
-    with closing(Database(conf.database.connection)) as database:
-        try:
-            migrations.upgrade(database, "block")
-        except CommandError as error:
-            raise StandaloneError(f"the database is not one of this release, perhaps of a newer one: {error}") from None
+    upgrade(conf, "block")
     return BlockService(conf)
+
+
+def share_service(files: Sequence[Path]) -> Service:
+    """The Shared File Systems service, likewise."""
+    from .shares import share_service as make  # noqa: PLC0415
+
+    return make(files)
