@@ -4,7 +4,9 @@ import contextlib
 import errno
 import fcntl
 import logging
+import multiprocessing
 import os
+import random
 import struct
 import subprocess
 import time
@@ -490,6 +492,50 @@ def test_a_revert_that_died_leaves_a_whole_share(
     assert (exporter.paths[origin.id] / "file").read_text() == "before"
     assert exporter.rules[origin.id] == {"ip 10.0.0.1 rw"}
     assert driver.inventory().leftovers == set()
+
+
+def work_until_killed(driver: BtrfsDriver) -> None:
+    while True:
+        origin, clone = share(), share(2)
+        point = snapshot(origin)
+        driver.create_share(origin)
+        driver.create_snapshot(point)
+        driver.revert_to_snapshot(origin, point)
+        driver.create_share_from_snapshot(clone, point)
+        driver.extend_share(origin, 3)
+        driver.shrink_share(origin, 1)
+        driver.delete_share(clone)
+        driver.unmanage_share(origin)
+        driver.manage_share(clone, f"share-{origin.id}", {})
+        if random.random() < 0.5:
+            driver.delete_snapshot(point)
+            driver.delete_share(clone)
+
+
+@pytest.mark.slow
+def test_a_killed_worker_leaves_nothing_half(
+    driver: BtrfsDriver, home: Path, make: MakeBtrfs, pytestconfig: pytest.Config
+) -> None:
+    moments = random.Random(pytestconfig.getoption("--seed"))
+    for _ in range(6):
+        child = multiprocessing.get_context("fork").Process(target=work_until_killed, args=(driver,))
+        child.start()
+        time.sleep(moments.uniform(0.1, 0.9))
+        child.kill()
+        child.join(30)
+        driver = make(home)
+        inventory = driver.inventory()
+        assert inventory.leftovers == set()
+        for id in inventory.shares:
+            used = subvolumes.usage(home / "shares" / id)
+            assert used.limit in {GIB, 2 * GIB, 3 * GIB}
+            driver.ensure_share(ShareRef(id, used.limit // GIB, "NFS"))
+        for id in inventory.snapshots:
+            assert subvolumes.is_read_only(home / "snapshots" / id)
+            driver.delete_snapshot(SnapshotRef(id, ShareRef("", 0, ""), 0))
+        for id in inventory.shares:
+            driver.delete_share(ShareRef(id, 0, ""))
+    assert driver.pools()[0].provisioned_gb == 0
 
 
 def test_mounts_come_back(driver: BtrfsDriver, home: Path, make: MakeBtrfs, exporter: FakeExporter) -> None:
