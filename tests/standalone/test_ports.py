@@ -31,11 +31,15 @@ def test_a_taken_port_is_reported_with_its_holder_and_the_way_out(taken):
 
 def test_all_taken_ports_are_told_at_once(taken):
     port = taken.getsockname()[1]
-    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(StandaloneError) as refused:
+    with socket.create_server(("127.0.0.1", 0)) as other:
         second = other.getsockname()[1]
-        free = ports.Wanted(ports.next_free("127.0.0.1", 9700), "iSCSI", "--iscsi-port", 9260)
-        one = ports.Wanted(port, "the Block Storage API", "--port", 9776)
-        ports.require_free("127.0.0.1", one, free, ports.Wanted(second, "Keystone", "--keystone-port", 9500))
+        wanted = (
+            ports.Wanted(port, "the Block Storage API", "--port", 9776),
+            ports.Wanted(ports.next_free("127.0.0.1", 9700), "iSCSI", "--iscsi-port", 9260),
+            ports.Wanted(second, "Keystone", "--keystone-port", 9500),
+        )
+        with pytest.raises(StandaloneError) as refused:
+            ports.require_free("127.0.0.1", *wanted)
     text = str(refused.value)
     assert text.startswith(f"port {port} for the Block Storage API is taken by ")
     assert f", port {second} for Keystone is taken by " in text
