@@ -13,7 +13,7 @@ from oslo_config import cfg
 from pumice.kernel.api.app import build_app
 from pumice.kernel.api.routes import Route, Rule
 from pumice.kernel.api.versions import Dialect
-from pumice.kernel.auth.middleware import OPEN_PATHS, Authentication
+from pumice.kernel.auth.middleware import Authentication
 from pumice.kernel.auth.policy import Policy, defaults_of
 from pumice.kernel.bus import make_bus
 from pumice.kernel.config import ConfigError
@@ -56,7 +56,8 @@ class Api:
 
 class Service:
     """:param name: "block" or "share"
-    :raises ConfigError: an option is wrong, or the database has not the schema that this code needs
+    :raises ConfigError: an option is wrong
+    :raises SchemaError: the database has not the schema that this code needs
     """
 
     def __init__(self, name: str, conf: cfg.ConfigOpts, api: Api, kinds: Iterable[Kind], quotas: Quotas) -> None:
@@ -96,7 +97,7 @@ class Service:
         inner = self._with_metrics(build_app(self, self.api.table, self.api.rules, self.api.dialect))
         if authentication is not None:
             return authentication(inner)
-        return Authentication(inner, self.conf, self.policy, OPEN_PATHS | self.api.dialect.open_paths)
+        return Authentication(inner, self.conf, self.policy, self.api.dialect.open_paths | {METRICS_PATH})
 
     def chores(self) -> Iterable[Periodic]:
         """What the service does from time to time, in each of its processes."""

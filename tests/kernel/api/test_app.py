@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import falcon.testing
 import pytest
 
 from pumice.kernel.api.routes import Route
@@ -319,3 +320,11 @@ def refusing(*more: Route) -> list[Route]:
 def test_a_table_with_two_answers_to_one_request_is_refused(tmp_path: Path, route: Route) -> None:
     with pytest.raises(ValueError, match="two rows"):
         Toy(tmp_path, DIALECT, refusing(route))
+
+
+def test_methods_that_nobody_knows_are_counted_as_one(toy: Toy) -> None:
+    for method in ("GRAB", "SNATCH"):
+        environ = falcon.testing.create_environ(path="/")
+        environ["REQUEST_METHOD"] = method
+        b"".join(toy.app(environ, lambda *_: None))  # type: ignore[arg-type]
+    assert {seen[0] for seen in toy.metrics.seen} == {""}

@@ -20,13 +20,12 @@ from pumice.kernel.api.request import Query, Reply, Request
 from pumice.kernel.api.routes import Route, Rule
 from pumice.kernel.api.shapes import decode
 from pumice.kernel.api.versions import Dialect, Version
-from pumice.kernel.auth.context import RequestContext, new_request_id
+from pumice.kernel.auth.context import CONTEXT, RequestContext, new_request_id
 from pumice.kernel.errors import BadRequest, MethodNotAllowed, NotFound, Unauthorized
 
 if TYPE_CHECKING:
     from pumice.kernel.service import Service
 
-CONTEXT = "pumice.context"
 _ROUTE = "pumice.route"
 _STARTED = "pumice.started"
 _VARIABLE = re.compile(r"\{(\w+)\}")
@@ -218,7 +217,9 @@ class _Envelope:
 
     def process_response(self, raw: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
         seconds = time.perf_counter() - raw.env[_STARTED]
-        self._site.service.metrics.request(raw.method, raw.env.get(_ROUTE, ""), resp.status_code, seconds)
+        # Methods that nobody knows are without number, and strangers may send them.
+        method = raw.method if raw.method in falcon.COMBINED_METHODS else ""
+        self._site.service.metrics.request(method, raw.env.get(_ROUTE, ""), resp.status_code, seconds)
 
 
 def _fill(resp: falcon.Response, answer: Any, success: int) -> None:

@@ -72,6 +72,7 @@ class Dialect:
     :param experimental_header: the header without which experimental routes do not exist; empty: none
     :param accepts_latest: the word "latest" selects the maximum
     :param project_optional_from: from this version on, paths exist without the project id too
+    :param base_is_open: the versions document at the base path needs no token; that at the root never does
     :param links_always_name_project: links hold the project id even where the request's path does not
     :param wrong_method_status: the answer to a known path with a method that has no handler (404 or 405)
     :param unknown_filters_refused_from: below it, filters that are not configured are dropped for
@@ -89,6 +90,7 @@ class Dialect:
     experimental_header: str = ""
     accepts_latest: bool = True
     project_optional_from: str
+    base_is_open: bool = True
     links_always_name_project: bool = True
     wrong_method_status: int = 404
     unknown_filters_refused_from: str = ""
@@ -100,9 +102,8 @@ class Dialect:
     @property
     def open_paths(self) -> frozenset[str]:
         """Paths that need no token."""
-        return frozenset(
-            {"/", self.base, f"{self.base}/", "/healthcheck", "/openapi.json", f"{self.base}/openapi.json"}
-        )
+        base = {self.base, f"{self.base}/"} if self.base_is_open else set()
+        return frozenset({"/", "/healthcheck", "/openapi.json", f"{self.base}/openapi.json", *base})
 
     def negotiate(self, header: str | None) -> Version:
         """The version that a request's header asks for; without a header, the minimum.

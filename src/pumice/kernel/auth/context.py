@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+CONTEXT = "pumice.context"
+"""Where a request's WSGI environ has its context."""
 NO_ROLES: frozenset[str] = frozenset()
 
 _REQUEST_ID = re.compile(r"req-[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
@@ -72,16 +74,6 @@ class RequestContext:
             "request_id": self.request_id,
             "global_request_id": self.global_request_id,
         }
-
-
-def admin_context(request_id: str | None = None, global_request_id: str | None = None) -> RequestContext:
-    """A context for work that the service does on its own account."""
-    return RequestContext(
-        roles=frozenset({"admin", "manager", "member", "reader"}),
-        is_admin=True,
-        request_id=request_id or new_request_id(),
-        global_request_id=global_request_id,
-    )
 
 
 def from_headers(environ: Mapping[str, Any], request_id: str, global_request_id: str | None) -> RequestContext:

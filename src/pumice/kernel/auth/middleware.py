@@ -8,9 +8,8 @@ keeps it there, for all processes, else in a `TokenCache` of this process.
 from __future__ import annotations
 
 import dataclasses
-import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,8 @@ from keystoneauth1 import exceptions, loading
 from keystonemiddleware.auth_token import AuthProtocol
 from oslo_config import cfg
 
-from pumice.kernel.auth.context import from_headers, new_request_id, valid_request_id
+from pumice.kernel.api.faults import fault_body
+from pumice.kernel.auth.context import CONTEXT, from_headers, new_request_id, valid_request_id
 from pumice.kernel.auth.policy import Policy
 from pumice.kernel.config import ConfigError
 from pumice.kernel.errors import ApiError, ServiceUnavailable, Unauthorized
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 SECTION = "keystone_authtoken"
-CONTEXT = "pumice.context"
-OPEN_PATHS = frozenset({"/", "/v3", "/v3/", "/healthcheck", "/openapi.json", "/v3/openapi.json", "/metrics"})
 
 _CACHE = "pumice.token_cache"
 
@@ -61,18 +59,15 @@ class TokenCache:
 class Authentication:
     """WSGI middleware: answers 401, or calls `app` with a `RequestContext` in environ["pumice.context"].
 
-    Open paths go through as they are, without a context.
-
+    :param open_paths: go through as they are, without a context
     :raises ConfigError: [keystone_authtoken] is incomplete
     """
 
-    def __init__(
-        self, app: WSGIApplication, conf: cfg.ConfigOpts, policy: Policy, open_paths: Iterable[str] = OPEN_PATHS
-    ) -> None:
+    def __init__(self, app: WSGIApplication, conf: cfg.ConfigOpts, policy: Policy, open_paths: Collection[str]) -> None:
         check_credentials(conf)
         self._app = app
         self._policy = policy
-        self._open_paths = frozenset(open_paths)
+        self._open_paths = open_paths
         self._cache = TokenCache()
         section = conf[SECTION]
         self._challenge = f'Keystone uri="{section.www_authenticate_uri or section.auth_url}"'
@@ -110,7 +105,7 @@ class Authentication:
         error: ApiError = Unauthorized("The request you have made requires authentication.")
         if not status.startswith("401"):
             error = ServiceUnavailable("The Identity service cannot be reached to check the token.")
-        body = json.dumps({error.fault: {"code": error.status, "message": error.message}}).encode()
+        body = fault_body(error)
         request_id = new_request_id()
         headers = [
             ("Content-Type", "application/json"),
