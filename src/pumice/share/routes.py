@@ -35,6 +35,7 @@ DIALECT = Dialect(
     experimental_header="X-OpenStack-Manila-API-Experimental",
     accepts_latest=False,
     project_optional_from="2.60",
+    base_is_open=False,
     links_always_name_project=False,
     like_filters_from="2.36",
     updated="2015-08-27T11:33:21Z",

@@ -205,7 +205,7 @@ def upgrade() -> None:
         "quota_usages",
         sa.Column("project_id", sa.String(length=255), nullable=False),
         sa.Column("resource", sa.String(length=300), nullable=False),
-        sa.Column("in_use", sa.Integer(), nullable=False),
+        sa.Column("in_use", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("project_id", "resource", name=op.f("pk_quota_usages")),
     )
     op.create_table(
