@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -494,7 +495,11 @@ def test_a_revert_that_died_leaves_a_whole_share(
     assert driver.inventory().leftovers == set()
 
 
-def work_until_killed(driver: BtrfsDriver) -> None:
+def work_until_killed(home: Path, state: Path, ready: Event) -> None:
+    options = section(BtrfsDriver, directory=str(home))
+    driver = BtrfsDriver(options, name="pool", state_dir=state, exporters={"NFS": FakeExporter()})
+    driver.start()
+    ready.set()
     while True:
         origin, clone = share(), share(2)
         point = snapshot(origin)
@@ -514,12 +519,15 @@ def work_until_killed(driver: BtrfsDriver) -> None:
 
 @pytest.mark.slow
 def test_a_killed_worker_leaves_nothing_half(
-    driver: BtrfsDriver, home: Path, make: MakeBtrfs, pytestconfig: pytest.Config
+    home: Path, make: MakeBtrfs, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
     moments = random.Random(pytestconfig.getoption("--seed"))
-    for _ in range(6):
-        child = multiprocessing.get_context("fork").Process(target=work_until_killed, args=(driver,))
+    processes = multiprocessing.get_context("spawn")
+    for _ in range(4):
+        ready = processes.Event()
+        child = processes.Process(target=work_until_killed, args=(home, tmp_path, ready))
         child.start()
+        assert ready.wait(60)
         time.sleep(moments.uniform(0.1, 0.9))
         child.kill()
         child.join(30)
