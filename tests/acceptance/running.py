@@ -55,11 +55,18 @@ class Pumice:
             assert said.endswith("Stopped. All is kept.\n"), said
             assert complaints == ""
             assert not (self.data / "storage").is_mount()
-            loops = subprocess.run(["losetup", "--list", "--noheadings"], capture_output=True, text=True, check=True)
-            assert str(self.data) not in loops.stdout
+            self._see_loop_device_go()
             assert self.tgtd_pid() is None
         finally:
             self._clear()
+
+    def _see_loop_device_go(self) -> None:
+        """The kernel lets it go after the unmount, and only when no other mount namespace has it any more."""
+        end = time.monotonic() + 20
+        listing = ["losetup", "--list", "--noheadings"]
+        while str(self.data) in subprocess.run(listing, capture_output=True, text=True, check=True).stdout:
+            assert time.monotonic() < end, "the loop device is still there"
+            time.sleep(0.2)
 
     def start(self) -> None:
         ports = {"port": self.port, "keystone-port": self.keystone_port, "iscsi-port": self.iscsi_port}

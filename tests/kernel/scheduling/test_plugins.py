@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from stevedore.extension import ExtensionManager
 
 from pumice.kernel.scheduling.filters import AvailabilityZoneFilter, CapacityFilter
 from pumice.kernel.scheduling.plugins import Lookups, PluginMissing, load_filters, load_weighers
@@ -29,6 +30,8 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.syspath_prepend(str(about.parent))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    # What was found before, by other tests, is remembered for the whole process.
+    monkeypatch.setattr(ExtensionManager, "ENTRY_POINT_CACHE", {})
 
 
 def test_filters_are_loaded_in_the_order_of_their_names() -> None:
