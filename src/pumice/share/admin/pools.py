@@ -13,8 +13,8 @@ from pumice.kernel.scheduling.view import open_pools
 from pumice.kernel.types import find_type
 from pumice.share import binaries
 from pumice.share.admin.shapes import PoolDetail, PoolSummary
-from pumice.share.shares.rules import wanted_capabilities
 from pumice.share.types.model import ShareType
+from pumice.share.types.specs import wanted_of_pools
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
@@ -53,7 +53,7 @@ def _fitting(req: Request, type_name: str, pools: Sequence[PoolState]) -> Sequen
             found = find_type(tx, ShareType, req.scope, type_name)
         except NotFound as error:
             raise BadRequest(error.message) from error
-    return CapabilitiesFilter.fitting(wanted_capabilities(found.extra_specs), pools)
+    return CapabilitiesFilter.fitting(wanted_of_pools(found.extra_specs), pools)
 
 
 def _pattern(req: Request, name: str) -> re.Pattern[str] | None:

@@ -26,6 +26,7 @@ from pumice.share.shares.placement import specs_of
 from pumice.share.snapshots.model import ShareSnapshot, SnapshotInstance
 from pumice.share.snapshots.moving import instance_of
 from pumice.share.snapshots.moving import project as project_snapshot
+from pumice.share.types import specs as type_specs
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
@@ -63,7 +64,7 @@ def extend(req: Request, share: Share) -> None:
         if size <= row.size:
             raise BadRequest(f"new_size {size} is refused: the share has {row.size} GiB, and it can only grow.")
         specs = specs_of(tx, row.share_type_id)
-        rules.check_most(specs, size, "max_share_extend_size" if beyond else "max_share_size")
+        type_specs.check_most(specs, size, type_specs.MAX_EXTEND_SIZE if beyond else type_specs.MAX_SIZE)
         req.service.quotas.check_size(tx, row.project_id, size_bounds(row.share_type_id, row.user_id), size)
         growth = size - row.size
         args = {"thick": is_thick(specs), "force": force, "then": "grow"}
@@ -85,7 +86,7 @@ def shrink(req: Request, share: Share) -> None:
             raise BadRequest(
                 f"new_size {size} is refused: the share has {row.size} GiB, and it can only become smaller."
             )
-        rules.check_least(specs_of(tx, row.share_type_id), size)
+        type_specs.check_least(specs_of(tx, row.share_type_id), size)
         begin(tx, req, operations.SHRINK, row, id=operation_id, guards=[rules.PLACED], args={"size": size})
 
     req.service.db.write(work)

@@ -26,8 +26,10 @@ from pumice.share.shares.queries import dress
 from pumice.share.shares.shapes import NewShare
 from pumice.share.snapshots.model import ShareSnapshot, SnapshotInstance
 from pumice.share.snapshots.moving import instance_of
+from pumice.share.types import specs as type_specs
 from pumice.share.types.lookup import default_type
 from pumice.share.types.model import ShareType
+from pumice.share.types.specs import Specs
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
@@ -64,8 +66,8 @@ def _accept(tx: Session, req: Request, asked: NewShare, hints: Mapping[str, Any]
     specs = share_type.extra_specs if share_type else {}
     _check_specs(specs, asked)
     size = _size(asked, source)
-    rules.check_least(specs, size)
-    rules.check_most(specs, size)
+    type_specs.check_least(specs, size)
+    type_specs.check_most(specs, size)
     zones = _zones(tx, req, asked, source, specs)
     share = new_row(req, asked, share_type, id=share_id, size=size)
     type_id = share.share_type_id
@@ -176,10 +178,10 @@ def _type(tx: Session, req: Request, asked: NewShare, source: Source | None) -> 
     return default_type(tx, req.service.conf, hold=True)
 
 
-def _check_specs(specs: rules.Specs, asked: NewShare) -> None:
-    if rules.is_true(specs.get("driver_handles_share_servers")) and not (asked.share_network_id or asked.snapshot_id):
+def _check_specs(specs: Specs, asked: NewShare) -> None:
+    if type_specs.flag(specs, type_specs.HANDLES_SERVERS) and not (asked.share_network_id or asked.snapshot_id):
         raise BadRequest("The share type needs a share network (driver_handles_share_servers is true).")
-    if rules.is_true(specs.get("driver_handles_share_servers")) or (asked.share_network_id and asked.snapshot_id):
+    if type_specs.flag(specs, type_specs.HANDLES_SERVERS) or (asked.share_network_id and asked.snapshot_id):
         raise NotFound(f"Share network {asked.share_network_id} could not be found.")
 
 
@@ -214,9 +216,9 @@ def _size(asked: NewShare, source: Source | None) -> int:
     return asked.size
 
 
-def _zones(tx: Session, req: Request, asked: NewShare, source: Source | None, specs: rules.Specs) -> frozenset[str]:
+def _zones(tx: Session, req: Request, asked: NewShare, source: Source | None, specs: Specs) -> frozenset[str]:
     """The zones that will do; none means any."""
-    allowed = rules.zones_of(specs) if req.version >= "2.48" else []
+    allowed = type_specs.zones(specs) if req.version >= "2.48" else []
     origin = source.origin.availability_zone if source else None
     free = req.service.conf.use_scheduler_creating_share_from_snapshot
     zone = zones.name_of(tx, asked.availability_zone) if asked.availability_zone and req.version >= "2.1" else None
@@ -232,11 +234,11 @@ def new_row(
     req: Request, asked: NewShare, share_type: ShareType | None, status: str = "creating", **given: Any
 ) -> Share:
     """The row of a share that is to be; it can do what its type says now."""
-    specs: rules.Specs = share_type.extra_specs if share_type else {}
+    specs: Specs = share_type.extra_specs if share_type else {}
     project_id = req.context.project_id
     if not project_id:
         raise Forbidden("A share belongs to a project: a token that is scoped to one is needed.")
-    prefix = specs.get("provisioning:mount_point_prefix", req.service.conf.default_mount_point_prefix)
+    prefix = specs.get(type_specs.MOUNT_POINT_PREFIX, req.service.conf.default_mount_point_prefix)
     named = asked.mount_point_name
     return Share(
         project_id=project_id,
@@ -250,9 +252,9 @@ def new_row(
         snapshot_id=asked.snapshot_id or None,
         is_public=asked.is_public,
         availability_zone=asked.availability_zone if req.version >= "2.1" else None,
-        replication_type=specs.get("replication_type"),
+        replication_type=specs.get(type_specs.REPLICATION),
         mount_point_name=named and rules.mount_point(specs, named, str(prefix).format(project_id=project_id)),
         meta=asked.metadata or {},
-        **{name: rules.is_true(specs.get(name)) for name in rules.CAPABILITIES},
+        **{name: type_specs.flag(specs, name) for name in type_specs.CAPABILITIES},
         **given,
     )

@@ -33,6 +33,7 @@ from pumice.share.shares.queries import dress
 from pumice.share.shares.shapes import NewShare, ShareDetail
 from pumice.share.types.lookup import default_type
 from pumice.share.types.model import ShareType
+from pumice.share.types.specs import DEFAULT_QOS, HANDLES_SERVERS, flag
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
@@ -171,11 +172,11 @@ def _type(tx: Session, req: Request, asked: ManagedShare) -> ShareType:
         found = default_type(tx, req.service.conf, hold=True)
     if found is None:
         raise BadRequest("share_type is needed: there is no default share type.")
-    if rules.is_true(found.extra_specs.get("driver_handles_share_servers")):
+    if flag(found.extra_specs, HANDLES_SERVERS):
         raise BadRequest(f"share_type {found.name} is refused: it needs a share server (share_server_id), none exists.")
     if asked.share_server_id:
         raise BadRequest("share_server_id is refused: the share type has driver_handles_share_servers false.")
-    if found.extra_specs.get("default_qos_type"):
+    if found.extra_specs.get(DEFAULT_QOS):
         raise BadRequest(f"share_type {found.name} is refused: its default_qos_type does not exist.")
     return found
 

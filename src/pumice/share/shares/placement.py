@@ -15,8 +15,8 @@ from pumice.kernel.scheduling.plugins import Lookups
 from pumice.kernel.scheduling.pool import PoolState
 from pumice.kernel.scheduling.request import PlacementRequest
 from pumice.share.shares.model import Share, ShareInstance
-from pumice.share.shares.rules import wanted_capabilities
 from pumice.share.types.model import ShareType
+from pumice.share.types.specs import wanted_of_pools
 
 
 def place(run: Run, instance: ShareInstance) -> str:
@@ -53,7 +53,7 @@ def request_of(tx: Session, run: Run, instance: ShareInstance) -> PlacementReque
         gb=share.size,
         project_id=share.project_id,
         zones=frozenset(run.args["zones"]),
-        extra_specs=wanted_capabilities(specs),
+        extra_specs=wanted_of_pools(specs),
         hints=run.args["hints"],
         attributes={"share": {"size": share.size, "name": share.name, "id": share.id, "proto": share.proto}},
         attempted=frozenset(run.checkpoint.get("attempted", ())),

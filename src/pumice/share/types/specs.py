@@ -11,6 +11,8 @@ from typing import Any
 from pumice.kernel.api.values import boolean_word, integer, one_of, shown, text
 from pumice.kernel.errors import BadRequest
 
+Specs = Mapping[str, Any]
+
 HANDLES_SERVERS = "driver_handles_share_servers"
 SNAPSHOTS = "snapshot_support"
 FROM_SNAPSHOTS = "create_share_from_snapshot_support"
@@ -30,6 +32,8 @@ DEFAULT_QOS = "default_qos_type"
 REQUIRED = (HANDLES_SERVERS,)
 CAPABILITIES = (SNAPSHOTS, FROM_SNAPSHOTS, REVERTS, MOUNTS_SNAPSHOTS, INHERITS_ACCESS)
 """What shares of a type can do: false where the type does not say."""
+_OPTIONAL = (*CAPABILITIES, MOUNT_POINT_NAMES)
+_NOT_OF_POOLS = (ZONES, DEFAULT_QOS)
 
 
 def is_true(value: str) -> bool:
@@ -74,16 +78,39 @@ def check(specs: Mapping[str, str]) -> None:
                 raise BadRequest(f"The extra spec {key}: {error}") from None
 
 
-def flag(specs: Mapping[str, Any], key: str) -> bool:
+def flag(specs: Specs, key: str) -> bool:
     """What a boolean spec says; false where it is not there."""
     return key in specs and is_true(specs[key])
 
 
-def bound(specs: Mapping[str, Any], key: str) -> int | None:
+def bound(specs: Specs, key: str) -> int | None:
     """A bound on sizes in GiB; None where there is none."""
     return int(specs[key]) if key in specs else None
 
 
-def zones(specs: Mapping[str, Any]) -> frozenset[str]:
+def zones(specs: Specs) -> list[str]:
     """The availability zones that shares of a type may be in; none named: all."""
-    return frozenset(zone.strip() for zone in specs.get(ZONES, "").split(",") if zone.strip())
+    return [zone.strip() for zone in specs.get(ZONES, "").split(",") if zone.strip()]
+
+
+def wanted_of_pools(specs: Specs) -> dict[str, Any]:
+    """The extra specs that a pool must match. What a type does not need, a pool may have."""
+    return {
+        key: value
+        for key, value in specs.items()
+        if key not in _NOT_OF_POOLS and (key not in _OPTIONAL or is_true(value))
+    }
+
+
+def check_least(specs: Specs, size: int) -> None:
+    """:raises BadRequest: the type's shares are larger"""
+    least = bound(specs, MIN_SIZE)
+    if least is not None and size < least:
+        raise BadRequest(f"size {size} is refused: the share type allows {least} GiB at least.")
+
+
+def check_most(specs: Specs, size: int, key: str = MAX_SIZE) -> None:
+    """:raises BadRequest: the type's shares are smaller"""
+    most = bound(specs, key)
+    if most is not None and size > most:
+        raise BadRequest(f"size {size} is refused: the share type allows {most} GiB at most.")
