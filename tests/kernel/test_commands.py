@@ -17,7 +17,7 @@ def test_both_outputs_are_told() -> None:
         (["sh", "-c", "echo it is; echo broken >&2; exit 3"], BackendError, r"^broken$"),
         (["sh", "-c", "exit 3"], BackendError, r"^sh ended with 3$"),
         (["ls", "/nowhere"], BackendError, "No such file or directory"),
-        (["sh", "-c", "echo x > /dev/full"], NoSpace, "No space left on device"),
+        (["dd", "if=/dev/zero", "of=/dev/full", "count=1"], NoSpace, "No space left on device"),
         (["no-such-command"], BackendError, "^the command no-such-command is missing$"),
     ],
 )
