@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 
 import pytest
+from oslo_db.exception import DBConnectionError
 
 from pumice.kernel import errors
 from pumice.kernel.api.faults import fault_body
@@ -54,3 +55,13 @@ def test_each_status_has_its_key(error: type[errors.ApiError], status: int, key:
 def test_what_the_server_below_refuses_is_a_fault_too(toy: Toy) -> None:
     answer = toy.call("GET", "/stones?limit=%zz&a=%FF")
     assert (answer.status_code, list(answer.json)) == (400, ["badRequest"])
+
+
+def test_a_database_that_is_away_is_a_passing_trouble(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away() -> None:
+        raise DBConnectionError
+
+    monkeypatch.setattr(toy.service.db, "read", away)
+    answer = toy.call("GET", "/stones")
+    assert (answer.status_code, list(answer.json)) == (503, ["serviceUnavailable"])
+    assert answer.headers["Retry-After"] == "1"

@@ -10,6 +10,7 @@ import msgspec
 
 from pumice.kernel import errors
 from pumice.kernel.api.versions import Dialect
+from pumice.kernel.db.engine import RETRIED
 from pumice.kernel.errors import ApiError
 
 LOG = logging.getLogger(__name__)
@@ -17,6 +18,7 @@ LOG = logging.getLogger(__name__)
 REQUEST_ID = "pumice.request_id"
 
 _GENERIC = "The service failed to answer this request; its log tells why, under the request's id."
+_BUSY = "The database cannot be reached or is too busy at the moment: try again."
 _BY_STATUS = {one.status: one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, ApiError)}
 
 
@@ -53,6 +55,11 @@ def install(app: falcon.App[Any, Any], dialect: Dialect) -> None:
         LOG.error("%s: %s %s failed", req.env.get(REQUEST_ID), req.method, req.path, exc_info=error)
         answer(resp, errors.ServerFault(_GENERIC))
 
+    def on_busy_database(req: falcon.Request, resp: falcon.Response, error: Exception, _params: Any) -> None:
+        LOG.error("%s: %s %s had no database: %s", req.env.get(REQUEST_ID), req.method, req.path, type(error).__name__)
+        answer(resp, errors.ServiceUnavailable(_BUSY, headers={"Retry-After": "1"}))
+
     app.add_error_handler(Exception, on_any)
+    app.add_error_handler(RETRIED, on_busy_database)
     app.add_error_handler(falcon.HTTPError, on_http_error)
     app.add_error_handler(ApiError, on_api_error)
