@@ -7,7 +7,8 @@
 SHELL := /bin/sh
 BIN := .venv/bin
 # Tests mount file systems and make network namespaces: a user runs them through sudo, which leaves no files here.
-AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env PYTHONDONTWRITEBYTECODE=1 HYPOTHESIS_STORAGE_DIRECTORY=/tmp/pumice-hypothesis)
+AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env PYTHONDONTWRITEBYTECODE=1)
+export HYPOTHESIS_STORAGE_DIRECTORY := /tmp/pumice-hypothesis
 
 .PHONY: up test check crash conformance lock install install-dev
 
@@ -24,7 +25,7 @@ check: install-dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 conformance:
 	conformance/run $(ARGS)

@@ -6,6 +6,7 @@ the backend holds exactly what the rows say.
 
 from __future__ import annotations
 
+import configparser
 import random
 import threading
 import time
@@ -40,17 +41,30 @@ def rounds(deployment: Deployment, number: int, seed: int, between: object = Non
     return users.accepted
 
 
-@pytest.mark.slow
-def test_nothing_is_lost_with_slow_storage(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """Each storage call takes two seconds, so that the kill lands in the middle of many of them."""
-    backend = {
+SLOW = {
+    "sim": {
         "volume_driver": "simulated",
         "simulated_latency": 2,
         "simulated_directory": "backend",
         "simulated_capacity_gb": 10000,
     }
+}
+"""Each storage call takes two seconds, so that the kill lands in the middle of many of them."""
+
+
+def sections_of(file: str) -> dict[str, dict[str, str]]:
+    parser = configparser.ConfigParser(interpolation=None)
+    with Path(file).open() as lines:
+        parser.read_file(lines)
+    return {name: dict(parser[name]) for name in parser.sections()}
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_with_slow_storage(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """With --crash-backend on the backends of that file instead, which must hold nothing else."""
+    own = request.config.getoption("--crash-backend")
     number, seed = request.config.getoption("--crash-rounds"), request.config.getoption("--seed")
-    with Deployment(tmp_path, {"sim": backend}) as deployment:
+    with Deployment(tmp_path, sections_of(own) if own else SLOW) as deployment:
         assert rounds(deployment, number, seed) > 0
 
 
