@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import func, select
 
 from pumice.kernel import messages
-from pumice.kernel.db.base import Base, utcnow
+from pumice.kernel.db.base import Base
 from pumice.kernel.db.engine import Database
 from pumice.kernel.db.scope import everything, own
 from pumice.kernel.errors import NotFound
@@ -96,13 +95,3 @@ def test_another_service_says_so_in_the_event(db: Database) -> None:
 def test_codes_of_another_release_still_give_a_text() -> None:
     row = Message(action_id="999", detail_id="998")
     assert messages.user_message(row, Action, Detail, ":") == "An action:The cause is not known."
-
-
-def test_expired_ones_go_in_batches(db: Database) -> None:
-    for _ in range(5):
-        recorded(db, ttl=10)
-    recorded(db, ttl=1000)
-    later = utcnow() + datetime.timedelta(seconds=60)
-    assert [db.write(lambda tx: messages.reap(tx, later, 2)) for _ in range(4)] == [2, 2, 1, 0]
-    with db.read() as tx:
-        assert tx.scalar(select(func.count()).select_from(Message)) == 1

@@ -156,8 +156,7 @@ def test_freezing(db: Database) -> None:
     def frozen() -> list[bool]:
         return [get(db, service).frozen for service in ids]
 
-    rows = db.write(lambda tx: services.set_frozen(tx, VOLUME, True, host="a@one"))
-    assert [row.host for row in rows] == ["a@one"]
+    db.write(lambda tx: services.set_frozen(tx, VOLUME, True, host="a@one"))
     assert frozen() == [True, False, False, False]
     db.write(lambda tx: services.set_frozen(tx, VOLUME, True, host="b@two"))
     assert frozen() == [True, False, True, True]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 
@@ -25,8 +26,7 @@ def check(files: Sequence[Path], service: str) -> None:
 
     Everything is read in one snapshot, so it may be asked while the service works.
     """
-    db = Database(load(service, files).database.connection)
-    with db.read() as tx:
+    with closing(Database(load(service, files).database.connection)) as db, db.read(snapshot=True) as tx:
         wrong = import_module(f"pumice.{service}.invariants").check(tx)
     for line in wrong:
         click.echo(line)

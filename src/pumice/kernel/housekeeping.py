@@ -9,12 +9,12 @@ import threading
 from collections.abc import Callable
 
 from oslo_config import cfg
-from sqlalchemy import delete, select
+from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Session
 
-from pumice.kernel import messages
-from pumice.kernel.db.base import utcnow
+from pumice.kernel.db.base import Identified, utcnow
 from pumice.kernel.db.engine import Database, changed
+from pumice.kernel.messages import Message
 from pumice.kernel.operations.model import Operation
 
 LOG = logging.getLogger(__name__)
@@ -65,15 +65,14 @@ class Housekeeping(Periodic):
     def clean(self) -> None:
         """One round: everything that has had its time goes, in batches."""
         now = utcnow()
-        self._in_batches(lambda tx: messages.reap(tx, now, BATCH))
-        self._in_batches(lambda tx: _purge_operations(tx, now - self._retention))
+        self._remove(Message, Message.expires_at < now)
+        self._remove(Operation, Operation.finished_at < now - self._retention)
 
-    def _in_batches(self, remove: Callable[[Session], int]) -> None:
-        while self._db.write(remove) == BATCH and not self.stopping:
+    def _remove(self, model: type[Identified], condition: ColumnElement[bool]) -> None:
+        def work(tx: Session) -> int:
+            ids = tx.scalars(select(model.id).where(condition).limit(BATCH)).all()
+            changed(tx, delete(model).where(model.id.in_(ids)))
+            return len(ids)
+
+        while self._db.write(work) == BATCH and not self.stopping:
             pass
-
-
-def _purge_operations(tx: Session, before: datetime.datetime) -> int:
-    ended = select(Operation.id).where(Operation.finished_at < before).limit(BATCH)
-    ids = list(tx.scalars(ended))
-    return changed(tx, delete(Operation).where(Operation.id.in_(ids))) if ids else 0

@@ -10,7 +10,7 @@ import datetime
 from enum import Enum
 from typing import ClassVar, Self
 
-from sqlalchemy import ColumnElement, String, delete, select
+from sqlalchemy import String
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from pumice.kernel.db.base import Base, Owned, new_id, utcnow
@@ -51,10 +51,6 @@ class Message(Owned, Base):
     request_id: Mapped[str | None] = mapped_column(String(255), index=True)
     expires_at: Mapped[datetime.datetime] = mapped_column(index=True)
 
-    @classmethod
-    def visible_to(cls, project_id: str) -> ColumnElement[bool]:
-        return cls.project_id == project_id
-
 
 def record(
     tx: Session,
@@ -94,14 +90,3 @@ def user_message(message: Message, actions: type[Code], details: type[Code], col
     """The text of a message: what was done, a colon (with or without a blank after it), why it failed."""
     action, detail = actions.of(message.action_id), details.of(message.detail_id)
     return f"{action.text if action else 'An action'}{colon}{detail.text if detail else Cause.UNKNOWN.text}"
-
-
-def reap(tx: Session, now: datetime.datetime, batch: int = 1000) -> int:
-    """Delete up to `batch` messages that expired before `now`.
-
-    :returns: how many; call again while it is `batch`
-    """
-    ids = tx.scalars(select(Message.id).where(Message.expires_at < now).order_by(Message.expires_at).limit(batch)).all()
-    if ids:
-        tx.execute(delete(Message).where(Message.id.in_(ids)))
-    return len(ids)

@@ -10,14 +10,14 @@ import datetime
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from oslo_db import exception as db_errors
-from sqlalchemy import CursorResult, String, UniqueConstraint, Update, or_, select, update
+from sqlalchemy import String, UniqueConstraint, or_, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from pumice.kernel.db.base import Base, utcnow
-from pumice.kernel.db.engine import TryAgain
+from pumice.kernel.db.engine import TryAgain, changed
 from pumice.kernel.errors import BadRequest, NotFound
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _take_over_flags(tx: Session, row: WorkerService, name: str) -> None:
 def beat(tx: Session, service_id: int, *, backend_state: str = "up") -> bool:
     """Report. False: the row is gone, and the worker has to register again."""
     values = {"last_seen": utcnow(), "report_count": WorkerService.report_count + 1, "backend_state": backend_state}
-    return _update(tx, update(WorkerService).where(WorkerService.id == service_id).values(values)) == 1
+    return changed(tx, update(WorkerService).where(WorkerService.id == service_id).values(values)) == 1
 
 
 def set_disabled(tx: Session, host: str, binary: str, disabled: bool, reason: str | None = None) -> WorkerService:
@@ -180,15 +180,13 @@ def set_cluster_disabled(tx: Session, name: str, binary: str, disabled: bool, re
     :raises NotFound: there is no such cluster
     """
     values = {"disabled": disabled, "disabled_reason": reason if disabled else None}
-    if not _update(tx, update(Cluster).where(Cluster.name == name, Cluster.binary == binary).values(values)):
+    if not changed(tx, update(Cluster).where(Cluster.name == name, Cluster.binary == binary).values(values)):
         raise NotFound(f"Cluster {name} of {binary} could not be found.")
     members = update(WorkerService).where(WorkerService.cluster == name, WorkerService.binary == binary)
-    _update(tx, members.values(values))
+    changed(tx, members.values(values))
 
 
-def set_frozen(
-    tx: Session, binary: str, frozen: bool, *, host: str | None = None, cluster: str | None = None
-) -> Sequence[WorkerService]:
+def set_frozen(tx: Session, binary: str, frozen: bool, *, host: str | None = None, cluster: str | None = None) -> None:
     """Freeze or thaw what `host` or `cluster` (exactly one) names; a clustered host brings its whole cluster.
 
     :raises BadRequest: nothing of that name, several clusters, or already so
@@ -204,12 +202,11 @@ def set_frozen(
         raise BadRequest(f"The services of {name} belong to different clusters; name one cluster.")
     (of_all,) = clusters
     if of_all is not None:
-        _update(tx, update(Cluster).where(Cluster.name == of_all, Cluster.binary == binary).values(frozen=frozen))
+        changed(tx, update(Cluster).where(Cluster.name == of_all, Cluster.binary == binary).values(frozen=frozen))
         rows = find(tx, binary=binary, cluster=of_all)
     changing = update(WorkerService).where(WorkerService.id.in_([row.id for row in rows]))
-    if not _update(tx, changing.where(WorkerService.frozen.is_(not frozen)).values(frozen=frozen)):
+    if not changed(tx, changing.where(WorkerService.frozen.is_(not frozen)).values(frozen=frozen)):
         raise BadRequest(f"{name} is {'already' if frozen else 'not'} frozen.")
-    return rows
 
 
 def takes_new(tx: Session, backend: str, binary: str) -> bool:
@@ -219,10 +216,6 @@ def takes_new(tx: Session, backend: str, binary: str) -> bool:
         of_backend, WorkerService.binary == binary, or_(WorkerService.disabled, WorkerService.frozen)
     )
     return tx.scalar(closed.limit(1)) is None
-
-
-def _update(tx: Session, statement: Update) -> int:
-    return cast("CursorResult[Any]", tx.execute(statement)).rowcount
 
 
 @dataclass(frozen=True, slots=True)
