@@ -117,7 +117,7 @@ class ShareDriver(Protocol):
         """Make an empty share that nobody may mount yet, and say where it is exported."""
 
     def delete_share(self, share: ShareRef) -> None:
-        """Remove the share, its exports and its data."""
+        """Remove the share, its exports and its data; the id may be all that is known of it."""
 
     def extend_share(self, share: ShareRef, new_size: int) -> None:
         """Let the share hold `new_size` GiB; a share already that large is success."""
@@ -153,7 +153,8 @@ class FromSnapshots(Protocol):
 
 @runtime_checkable
 class Reverts(Protocol):
-    def revert_to_snapshot(self, share: ShareRef, snapshot: SnapshotRef) -> None: ...
+    def revert_to_snapshot(self, share: ShareRef, snapshot: SnapshotRef) -> None:
+        """Set the data back to the snapshot's. Size, paths and rules stay; clients may have to mount again."""
 
 
 @runtime_checkable
