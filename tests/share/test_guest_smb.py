@@ -46,6 +46,14 @@ def test_shares_at_two_machines(network: Network, tmp_path: Path) -> None:
         [location] = exporter.export("one", share, "first")
         exercise(guest, stranger, smb(location.path), allow, deny)
 
+        machines = {guest.address.split("/")[0]: guest, stranger.address.split("/")[0]: stranger}
+        for address, machine in machines.items():
+            allow(address, "rw")
+            machine.run(f"mount {smb(location.path)} /mnt && echo mine > /mnt/{address}")
+        deny(list(machines)[1])
+        guest.run("echo undisturbed > /mnt/file && sync /mnt/file && umount /mnt")
+        assert stranger.run("echo 3 > /proc/sys/vm/drop_caches; ls /mnt", check=False).status
+
         add_user(server, USER)
         add_user(server, OTHER)
         rules = {"user": Rule("user", "user", USER)}

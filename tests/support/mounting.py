@@ -19,7 +19,8 @@ def exercise(
     """What access rules mean to two machines of one network.
 
     :param mount: the arguments of `mount`: "-t nfs -o vers=4.1 10.99.0.1:/share"
-    :param allow: allows an address a level, "rw" or "ro"; `deny` takes that back. Both return once it is in force.
+    :param allow: allows an address a level, "rw" or "ro", from now on; `deny` takes that back. Both return once it is
+        in force.
     """
     address = guest.address.split("/")[0]
     with pytest.raises(GuestError):
@@ -33,6 +34,12 @@ def exercise(
     assert guest.run("sha256sum < /mnt/file").output == written
     with pytest.raises(GuestError):
         stranger.run(f"mount {mount} /mnt")
+
+    allow(address, "ro")
+    assert guest.run("echo more >> /mnt/file && sync /mnt/file", check=False).status
+    allow(address, "rw")
+    # Where the server ended the connection for it, a call may fail before the client comes back.
+    guest.run("for n in 1 2 3; do echo new > /mnt/new && sync /mnt/new && exec rm /mnt/new; sleep 1; done; exit 1")
 
     deny(address)
     for attempt in ("echo more >> /mnt/file && sync /mnt/file", "cat /mnt/file", "echo > /mnt/new && sync /mnt/new"):

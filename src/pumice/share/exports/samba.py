@@ -6,8 +6,10 @@ from there, as a guest, all at one level; beside user rules they say from where 
 
 from __future__ import annotations
 
+import ipaddress
+import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +23,8 @@ from pumice.share.drivers.base import Path as Location
 
 from .base import RuleRefused, checked_name, checked_path, network_of, port_note
 from .samba_share import SambaShare, parse_shares
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 SMB_PORT = 445
 _SPECIAL = frozenset({"global", "homes", "printers"})
@@ -84,11 +88,9 @@ class SambaExporter:
             share = replace(known, rules=taken, users_only=any(rule.type == "user" for rule in rules))
             if share.parameters != known.parameters:
                 self._put(share)
-                self._reload()
-                # Those who may still come in come back by themselves, with what they may do now.
-                self._control("close-share" if known.closes_to_some(share) else "close-denied-share", share.name)
-            else:
-                self._control("ping")
+            self._reload()
+            # Also who had nothing before: our predecessor may have died after it had written the same.
+            self._close(share.name, lambda *who: not share.access(*who) or share.access(*who) != known.access(*who))
         return fared
 
     def exports(self) -> Mapping[str, frozenset[str]]:
@@ -137,7 +139,7 @@ class SambaExporter:
             self._net("conf", "delshare", share.name)
         with suppress(SambaAbsent):
             self._reload()
-            self._control("close-share", share.name)
+            self._close(share.name, lambda _user, _address: True)
 
     def _reload(self) -> None:
         """Let smbd read its configuration; whoever connects from now on finds the new one."""
@@ -147,10 +149,30 @@ class SambaExporter:
     def _net(self, *words: str) -> str:
         return self._run("net", *words)
 
-    def _control(self, *words: str) -> None:
+    def _close(self, name: str, whom: Callable[[str, Address], bool]) -> None:
+        """End the connections of some who use a share, by user and address. Who still may comes back by itself.
+
+        Samba's own messages do less: `close-denied-share` looks at users again, but neither at addresses nor at
+        levels, and clients do not come back to a share that was closed (`close-share`) before they mount it again.
+        """
+        status = json.loads(self._run("smbstatus", "--json"))
+        for tree in status.get("tcons", {}).values():
+            user = status["sessions"].get(tree["session_id"], {}).get("username", "")
+            if tree["service"].lower() == name.lower() and whom(user, ipaddress.ip_address(tree["machine"])):
+                self._end(tree["server_id"]["pid"])
+
+    def _end(self, connection: str) -> None:
+        """:param connection: the id of the process that serves it"""
+        try:
+            self._control("shutdown", process=connection)
+        except BackendError:
+            if Path(f"/proc/{connection}").exists():  # else it has ended by itself
+                raise
+
+    def _control(self, *words: str, process: str = "smbd") -> None:
         """:raises SambaAbsent: no smbd runs"""
         try:
-            self._run("smbcontrol", "smbd", *words)
+            self._run("smbcontrol", process, *words)
         except BackendError as error:
             if "Can't find pid" in str(error):
                 raise SambaAbsent(f"no smbd runs by {self._configuration}") from None

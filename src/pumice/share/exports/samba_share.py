@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -39,26 +40,31 @@ class SambaShare:
     def texts(self) -> frozenset[str]:
         return frozenset(as_text(rule, read_only=self.read_only) for rule in self.rules)
 
-    def closes_to_some(self, new: SambaShare) -> bool:
-        """Whether somebody loses something by `new` that Samba does not look at again in open connections.
-
-        Of those it checks the user, but neither the address nor what the user may do.
-        """
-        lost = self.texts - new.texts
-        narrowed = new.by_address and not self.by_address
-        return narrowed or any(text.startswith("ip ") or text.replace(" rw", " ro") in new.texts for text in lost)
+    @property
+    def users(self) -> list[Rule]:
+        return [rule for rule in self.rules if rule.type == "user"]
 
     @property
-    def by_address(self) -> bool:
-        return any(rule.type == "ip" for rule in self.rules)
+    def hosts(self) -> list[Rule]:
+        return [rule for rule in self.rules if rule.type == "ip"]
+
+    @property
+    def by_user(self) -> bool:
+        """Whether users are asked who they are; else everybody is a guest, if the address may come in."""
+        return self.users_only or bool(self.users)
+
+    def access(self, user: str, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
+        """What a user may do who comes from an address: "rw", "ro" or "" for nothing."""
+        fitting = [rule for rule in self.hosts if address in network_of(rule)]
+        if self.by_user:
+            named = [rule for rule in self.users if rule.to.lower() == user.lower()]
+            fitting = named if fitting or not self.hosts else []
+        return min((self.level(rule) for rule in fitting), default="")
 
     @property
     def parameters(self) -> Mapping[str, str]:
-        users = [rule for rule in self.rules if rule.type == "user"]
-        hosts = [rule for rule in self.rules if rule.type == "ip"]
-        by_user = bool(users) or self.users_only
-        readers = [rule.to for rule in users if self.level(rule) == "ro"]
-        writable = not self.read_only and (by_user or any(rule.level == "rw" for rule in hosts))
+        readers = [rule.to for rule in self.users if self.level(rule) == "ro"]
+        writable = not self.read_only and (self.by_user or any(rule.level == "rw" for rule in self.hosts))
         parameters = {
             "path": self.path,
             _ID: self.id,
@@ -67,13 +73,13 @@ class SambaShare:
             "create mask": "0666",
             "directory mask": "0777",
         }
-        if by_user:
-            parameters["valid users"] = _quoted([rule.to for rule in users] or [_NOBODY])
+        if self.by_user:
+            parameters["valid users"] = _quoted([rule.to for rule in self.users] or [_NOBODY])
             parameters["read list"] = _quoted(readers)
         else:
             parameters |= {"guest ok": "yes", "guest only": "yes"}
-        if hosts or not by_user:
-            parameters["hosts allow"] = ", ".join(plain(network_of(rule)) for rule in hosts)
+        if self.hosts or not self.by_user:
+            parameters["hosts allow"] = ", ".join(plain(network_of(rule)) for rule in self.hosts)
             parameters["hosts deny"] = "ALL"
         return {key: value for key, value in parameters.items() if value}
 
