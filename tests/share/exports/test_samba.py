@@ -119,6 +119,8 @@ def test_rules_that_cannot_be_enforced_have_their_own_error(
     assert fared == {rule.id: Applied(f"Samba knows no user {rule.to!r}") for rule in unknown}
     assert may(server) == "nothing"  # though an ip rule alone would let guests in
     assert exporter.exports() == {"one": {"ip 127.0.0.1 rw"}}
+    exporter.export("one", share, "first")  # as after a restart
+    assert may(server) == "nothing"
 
     readers = Rule("readers", "ip", "10.0.0.0/8", "ro")
     error = "Samba lets all addresses of a share do the same, and another rule says rw"

@@ -66,7 +66,7 @@ class SambaExporter:
             if other := next((share for share in shares.values() if share.same_name(name) and share.id != id), None):
                 raise BackendError(f"the name {name!r} is taken by the export of {other.id or 'somebody else'}")
             known = shares.get(id)
-            share = SambaShare(name, id, str(path), read_only, known.rules if known else ())
+            share = replace(known or SambaShare(name, id, str(path)), name=name, path=str(path), read_only=read_only)
             if share != known:
                 self._put(share)
             if known and (known.name, known.path) != (share.name, share.path):
@@ -99,24 +99,10 @@ class SambaExporter:
     def _examine(self, share: SambaShare, rules: Sequence[Rule]) -> dict[str, Applied]:
         """Which rules Samba can enforce together, of those that it can enforce at all."""
         by_user = any(rule.type == "user" for rule in rules)
-        known = self._users() if by_user else frozenset()
-        level = "rw" if by_user else next((share.level(rule) for rule in rules if rule.type == "ip"), "")
-        fared = {}
-        for rule in rules:
-            error = None
-            if rule.type == "user":
-                if rule.to.lower() not in known:
-                    error = f"Samba knows no user {rule.to!r}"
-            else:
-                error = _not_possible(rule)
-                if error is None and share.level(rule) != level and not share.read_only:
-                    error = (
-                        "beside rules for users, Samba takes ip rules that allow to write: the users' rules say who may"
-                        if by_user
-                        else f"Samba lets all addresses of a share do the same, and another rule says {level}"
-                    )
-            fared[rule.id] = Applied(error)
-        return fared
+        users = self._users() if by_user else None
+        by_address = next((share.level(rule) for rule in rules if rule.type == "ip"), "")
+        level = "rw" if by_user and not share.read_only else by_address
+        return {rule.id: Applied(_refusal(rule, share.level(rule), users, level)) for rule in rules}
 
     def _users(self) -> frozenset[str]:
         lines = self._run("pdbedit", "--list").splitlines()
@@ -182,11 +168,21 @@ class SambaExporter:
         return run(program, f"--configfile={self._configuration}", *words).output
 
 
-def _not_possible(rule: Rule) -> str | None:
+def _refusal(rule: Rule, level: str, users: frozenset[str] | None, level_by_address: str) -> str | None:
+    """Why a rule cannot be enforced.
+
+    :param users: those whom Samba knows; None when no rule is for a user
+    """
+    if rule.type == "user":
+        return None if rule.to.lower() in (users or ()) else f"Samba knows no user {rule.to!r}"
     if rule.type != "ip":
         return f"access by {rule.type} is not possible here, only by user and by ip"
     try:
         network_of(rule)
     except RuleRefused as refusal:
         return str(refusal)
-    return None
+    if level == level_by_address:
+        return None
+    if users is not None:
+        return "beside rules for users, Samba takes ip rules that allow to write: the users' rules say who may"
+    return f"Samba lets all addresses of a share do the same, and another rule says {level_by_address}"
