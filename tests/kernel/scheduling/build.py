@@ -6,6 +6,7 @@ from typing import Any
 
 from pumice.kernel.scheduling.pool import BackendState, PoolState
 from pumice.kernel.scheduling.request import PlacementRequest
+from pumice.kernel.scheduling.scheduler import Ranking
 
 
 def pool(
@@ -18,6 +19,11 @@ def pool(
 
 def request(gb: int = 1, **values: Any) -> PlacementRequest:
     return PlacementRequest(id="the-volume", gb=gb, **values)
+
+
+def best_first(ranking: Ranking) -> list[str]:
+    order = sorted(zip(ranking.weights, ranking.pools, strict=True), key=lambda pair: pair[0], reverse=True)
+    return hosts([one for _, one in order])
 
 
 def hosts(pools: Any) -> list[str]:

@@ -71,12 +71,6 @@ def test_capacity(wanted: PlacementRequest, figures: dict[str, Any], passes: boo
     assert bool(CapacityFilter(NOTHING).keep(wanted, [pool(**figures)])) is passes
 
 
-def test_what_a_request_adds_to_a_pool() -> None:
-    assert request(5).growth_on("h@b#p") == 5
-    assert request(5, kind=Kind.RETYPE, current="h@b#p").growth_on("h@b#p") == 0
-    assert request(5, kind=Kind.RETYPE, current="h@b#p").growth_on("h@b#q") == 5
-
-
 @pytest.mark.parametrize(
     ("specs", "expected"),
     [

@@ -26,7 +26,7 @@ from pumice.kernel.scheduling.request import Kind
 from pumice.kernel.scheduling.scheduler import NoValidPool, Scheduler, covers
 from pumice.kernel.scheduling.view import PoolView
 from pumice.kernel.scheduling.weighers import FreeRatioWeigher, chance
-from tests.kernel.scheduling.build import hosts, pool, request
+from tests.kernel.scheduling.build import best_first, hosts, pool, request
 
 NOTHING = Lookups()
 BACKEND = BackendState("h@b", "nova")
@@ -59,7 +59,7 @@ def test_the_ranking_says_what_each_step_left() -> None:
         pool("h@e#1", zone="east", free=50.0),
     ]
     ranking = scheduler().rank(request(10, zones=frozenset({"east"})), pools)
-    assert hosts(ranking.best_first()) == ["h@a#1", "h@e#1"]
+    assert best_first(ranking) == ["h@a#1", "h@e#1"]
     assert ranking.chosen is pools[0]
     assert ranking.emptied_by is None
     assert ranking.explain() == (
@@ -81,7 +81,7 @@ def test_the_ranking_says_what_each_step_left() -> None:
 def test_the_step_that_left_nothing_is_named(pools: list[PoolState], step: str) -> None:
     wanted = request(10, zones=frozenset({"east"}), extra_specs={"tier": "gold"})
     ranking = scheduler().rank(wanted, pools)
-    assert (ranking.emptied_by, ranking.chosen, ranking.best_first()) == (step, None, [])
+    assert (ranking.emptied_by, ranking.chosen, best_first(ranking)) == (step, None, [])
 
 
 @pytest.mark.parametrize(

@@ -22,13 +22,13 @@ from pumice.kernel.scheduling.weighers import (
     chance,
     total_weights,
 )
-from tests.kernel.scheduling.build import hosts, pool, request
+from tests.kernel.scheduling.build import best_first, pool, request
 
 NOTHING = Lookups()
 
 
 def order(weigher: Weigher, pools: list[PoolState], wanted: PlacementRequest | None = None) -> list[str]:
-    return hosts(Scheduler([], [weigher]).rank(wanted or request(), pools).best_first())
+    return best_first(Scheduler([], [weigher]).rank(wanted or request(), pools))
 
 
 def test_capacity_prefers_more_free_space() -> None:

@@ -14,7 +14,6 @@ class Kind(Enum):
     """`gb` is the growth, `current` the only pool that may take it."""
     RETYPE = "retype"
     """Stays on `current` where that passes; there it needs no room."""
-    MIGRATE = "migrate"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +39,3 @@ class PlacementRequest:
     current: str | None = None
     in_use: bool = False
     thick: bool = False
-
-    def growth_on(self, host: str) -> int:
-        """GiB that the resource would add to the pool `host`."""
-        return 0 if self.kind is Kind.RETYPE and host == self.current else self.gb

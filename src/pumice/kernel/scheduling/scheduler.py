@@ -36,10 +36,6 @@ class Ranking:
     chosen: PoolState | None
     steps: tuple[tuple[str, int], ...]
 
-    def best_first(self) -> list[PoolState]:
-        order = sorted(range(len(self.pools)), key=self.weights.__getitem__, reverse=True)
-        return [self.pools[index] for index in order]
-
     @property
     def emptied_by(self) -> str | None:
         """The step (a filter's class name, or "known", "in service") after which no pool was left."""
