@@ -118,14 +118,14 @@ SECRETIVE = f"{__name__}:SecretiveDriver"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("enabled_backends = one", "[DEFAULT] enabled_backends = one is refused: there is no section [one]"),
+        ("enabled_backends = one", "[DEFAULT] enabled_backends = one is refused: there is no section [one] (in FILE)"),
         (
             f"enabled_backends = one,one\n[one]\nvolume_driver = {TOY}",
-            "[DEFAULT] enabled_backends = one is refused: the name is taken, or listed twice",
+            "[DEFAULT] enabled_backends = one is refused: the name is taken, or listed twice (in FILE)",
         ),
         (
             "enabled_backends = database\n[database]\n",
-            "[DEFAULT] enabled_backends = database is refused: the name is taken, or listed twice",
+            "[DEFAULT] enabled_backends = database is refused: the name is taken, or listed twice (in FILE)",
         ),
         (
             f"enabled_backends = one\n[one]\nvolume_driver = {TOY}\ntoy_colour = green",
@@ -138,10 +138,24 @@ SECRETIVE = f"{__name__}:SecretiveDriver"
     ],
 )
 def test_a_wrong_backend_is_refused(tmp_path: Path, text: str, message: str) -> None:
-    assert refusal(tmp_path, f"[DEFAULT]\n{text}\n") == message
+    assert refusal(tmp_path, f"[DEFAULT]\n{text}\n") == message.replace("FILE", str(tmp_path / "block.conf"))
 
 
-@pytest.mark.parametrize("value", ["", "nosuch", "cinder.volume.drivers.lvm.LVMVolumeDriver", f"{__name__}:Nothing"])
+def test_a_backend_without_a_driver_is_told_which_there_are(tmp_path: Path) -> None:
+    message = refusal(tmp_path, "[DEFAULT]\nenabled_backends = one\n[one]\nvolume_driver =\n")
+    assert message.startswith("[one] volume_driver is missing: it may be file, ")
+
+
+def test_the_last_file_that_gave_a_driver_is_named(tmp_path: Path) -> None:
+    first = written(tmp_path, f"[DEFAULT]\nenabled_backends = one\n[one]\nvolume_driver = {TOY}\n")
+    own = tmp_path / "local.conf"
+    own.write_text("[one]\nvolume_driver = nosuch\n")
+    with pytest.raises(ConfigError) as caught:
+        load("block", [first, own])
+    assert str(caught.value).endswith(f"or the path of a class (in {own})")
+
+
+@pytest.mark.parametrize("value", ["nosuch", "cinder.volume.drivers.lvm.LVMVolumeDriver", f"{__name__}:Nothing"])
 def test_an_unknown_driver_is_refused_with_the_names_of_known_ones(tmp_path: Path, value: str) -> None:
     message = refusal(tmp_path, f"[DEFAULT]\nenabled_backends = one\n[one]\nvolume_driver = {value}\n")
     assert message.startswith(f"[one] volume_driver = {value} is refused: it may be ")

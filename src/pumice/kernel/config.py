@@ -112,7 +112,8 @@ def backends(conf: cfg.ConfigOpts, service: str) -> list[Backend]:
 class _Loading:
     """One run of `load`.
 
-    `given` is what the files say, word for word; `known` every option that has been registered, by section.
+    `given` is what the files say, word for word, and `givers` which of them said it last; `known` is every option
+    that has been registered, by section.
     """
 
     def __init__(
@@ -123,6 +124,7 @@ class _Loading:
         self.overrides = overrides
         self.conf = cfg.ConfigOpts()
         self.given: dict[str, dict[str, list[str]]] = {}
+        self.givers: dict[tuple[str, str], str] = {}
         self.known: dict[str, list[cfg.Opt]] = {}
 
     def run(self) -> cfg.ConfigOpts:
@@ -150,10 +152,16 @@ class _Loading:
         for file in self.files:
             if not Path(file).is_file():
                 raise ConfigError(f"{file}: there is no such file")
+            told: dict[str, dict[str, list[str]]] = {}
             try:
-                cfg.ConfigParser(str(file), self.given).parse()
+                cfg.ConfigParser(str(file), told).parse()
             except (cfg.Error, cfg.ParseError, OSError, ValueError) as error:
                 raise ConfigError(f"{file} cannot be read: {_one_line(error)}") from error
+            for group, options in told.items():
+                known = self.given.setdefault(group, {})
+                for name, values in options.items():
+                    known.setdefault(name, []).extend(values)
+                    self.givers[group, name] = str(file)
 
     def said(self, group: str, option: str) -> Any:
         """The value that an override or the last file gives; None where neither does."""
@@ -167,23 +175,42 @@ class _Loading:
         self.known.setdefault(group, []).extend(options)
 
     def register_backend(self, name: str) -> None:
-        where, key = f"[{DEFAULT}] {self.service.backends} = {name}", self.service.driver
+        listing, key = self.service.backends, self.service.driver
+        reason = None
         if name in self.known or name == SHARED:
-            raise ConfigError(f"{where} is refused: the name is taken, or listed twice")
-        if name not in self.given and name not in self.overrides:
-            raise ConfigError(f"{where} is refused: there is no section [{name}]")
-        value = self.said(name, key) or self.said(SHARED, key) or ""
-        try:
-            driver = driver_class(self.service, str(value))
-        except LookupError as error:
-            allowed = f"it may be {', '.join(sorted(drivers(self.service.namespace)))} or the path of a class"
-            raise ConfigError(_refused(name, key, value, f"{allowed} ({error})")) from error
+            reason = "the name is taken, or listed twice"
+        elif name not in self.given and name not in self.overrides:
+            reason = f"there is no section [{name}]"
+        if reason:
+            raise ConfigError(_refused(DEFAULT, listing, name, f"{reason}{self.giver(listing)}"))
+        driver = self.driver(name, key)
         own: Sequence[cfg.Opt] = getattr(driver, "options", ())
         taken = {option.dest for option in own}
         options = [*own, *(option for option in self.service.backend_options if option.dest not in taken)]
         self.register(name, options)
         for option in options:
             self.share(name, option)
+
+    def driver(self, name: str, key: str) -> Any:
+        """The class of a backend's driver.
+
+        :raises ConfigError: it is not named, or there is none of that name
+        """
+        group = name if self.said(name, key) else SHARED
+        value, giver = str(self.said(group, key) or ""), self.giver(key, group)
+        allowed = f"it may be {', '.join(sorted(drivers(self.service.namespace)))} or the path of a class"
+        if not value:
+            raise ConfigError(f"[{name}] {key} is missing: {allowed}")
+        try:
+            return driver_class(self.service, value)
+        except LookupError as error:
+            reason = f", which cannot be loaded: {error}" if "." in value else ""
+            raise ConfigError(_refused(group, key, value, f"{allowed}{reason}{giver}")) from error
+
+    def giver(self, option: str, group: str = DEFAULT) -> str:
+        """The file that gave an option, as the end of a complaint; empty where none did."""
+        file = self.givers.get((group, option))
+        return f" (in {file})" if file and option not in self.overrides.get(group, {}) else ""
 
     def share(self, name: str, option: cfg.Opt) -> None:
         """Make what [backend_defaults] says of an option the default of the backend's section."""

@@ -10,6 +10,7 @@ from typing import Any
 import falcon.testing
 import pytest
 
+from pumice.kernel.api.app import build_app
 from pumice.kernel.api.routes import Route
 from tests.kernel.api.toy import DIALECT, TABLE, Toy
 from tests.support.identity import PROJECT_A, PROJECT_B, PROJECT_SERVICE
@@ -62,6 +63,12 @@ def test_a_method_without_a_handler(toy: Toy, tmp_path: Path, method: str) -> No
     if method != "HEAD":
         assert fault(answer)[1] == "badMethod"
     strict.db.close()
+
+
+def test_a_row_that_no_version_has_is_refused(toy: Toy) -> None:
+    late = dataclasses.replace(TABLE[0], path="/later", since=f"3.{DIALECT.maximum.minor + 1}")
+    with pytest.raises(ValueError, match=r"/later .*exists since 3\.\d+, but .*raise the maximum of the dialect"):
+        build_app(toy, [*TABLE, late], [], DIALECT)
 
 
 def test_routes_exist_within_their_versions(toy: Toy) -> None:

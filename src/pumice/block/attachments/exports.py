@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import select, update
+from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from pumice.block.attachments.model import Attachment, Connection
 from pumice.block.drivers.base import Connector, Export, VolumeRef
 from pumice.block.volumes.model import Volume
+from pumice.kernel.db.scope import everything
 
 
 def export_of(row: Attachment | Connection, volume: Volume) -> Export:
@@ -33,8 +34,8 @@ def end_exports(tx: Session, volume_id: str) -> None:
 
 def exports_of(tx: Session, volume: Volume) -> list[Export]:
     """Every export that the volume may have."""
-    attachments = tx.scalars(select(Attachment).where(Attachment.volume_id == volume.id))
-    connections = tx.scalars(select(Connection).where(Connection.volume_id == volume.id))
+    attachments = tx.scalars(everything().select(Attachment).where(Attachment.volume_id == volume.id))
+    connections = tx.scalars(everything().select(Connection).where(Connection.volume_id == volume.id))
     return [export_of(row, volume) for row in (*attachments, *connections)]
 
 
@@ -43,7 +44,8 @@ def wanted_exports(tx: Session, backend: str, id: str | None = None) -> list[Exp
     result = []
     for model in (Attachment, Connection):
         statement = (
-            select(model, Volume)
+            everything()
+            .columns(model, model, Volume)
             .join(Volume, Volume.id == model.volume_id)
             .where(Volume.host.startswith(f"{backend}#", autoescape=True))
             .where(model.connection.is_not(None), model.ending.is_(False))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
-from sqlalchemy import exists, select
+from sqlalchemy import exists
 from sqlalchemy.orm import Session
 
 from pumice.block.backends import queue_of
@@ -20,6 +20,7 @@ from pumice.kernel.backends import refuse_incapable
 from pumice.kernel.db.base import new_id
 from pumice.kernel.db.filters import flag, pairs
 from pumice.kernel.db.paging import Filter, Listing
+from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, NotFound
 from pumice.kernel.moves import Guard
 from pumice.kernel.operations.model import Hold
@@ -55,7 +56,7 @@ UPDATABLE = {"creating": ("creating", "available", "error"), "deleting": ("delet
 
 
 def _in_zone(zone: str) -> Any:
-    return Snapshot.volume_id.in_(select(Volume.id).where(Volume.availability_zone == zone))
+    return Snapshot.volume_id.in_(everything().columns(Volume, Volume.id).where(Volume.availability_zone == zone))
 
 
 def index(req: Request) -> dict[str, Any]:

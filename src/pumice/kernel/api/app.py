@@ -36,8 +36,9 @@ App = falcon.App[falcon.Request, falcon.Response]
 def build_app(service: Service, table: Sequence[Route], rules: Sequence[Rule], dialect: Dialect) -> App:
     """The application that serves the table, the versions document, the OpenAPI document and the health check.
 
-    Raises ValueError where two rows of the table answer the same request.
+    Raises ValueError where two rows of the table answer the same request, or one begins after the dialect's end.
     """
+    _check_versions(table, dialect)
     site = _Site(
         service,
         dialect,
@@ -229,6 +230,16 @@ def _fill(resp: falcon.Response, answer: Any, success: int) -> None:
         resp.content_type = falcon.MEDIA_JSON
         resp.data = reply.body if isinstance(reply.body, bytes) else msgspec.json.encode(reply.body)
     resp.set_headers(reply.headers)
+
+
+def _check_versions(table: Sequence[Route], dialect: Dialect) -> None:
+    """Raise ValueError where a row exists at no version that the dialect speaks."""
+    for route in table:
+        if route.since and dialect.maximum < route.since:
+            raise ValueError(
+                f"{route.method} {route.path} {route.action}: it exists since {route.since}, but the newest version is "
+                f"{dialect.maximum}: raise the maximum of the dialect"
+            )
 
 
 def _check_distinct(method: str, routes: Sequence[Route]) -> None:
