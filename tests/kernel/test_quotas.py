@@ -8,7 +8,7 @@ import pytest
 
 from pumice.kernel.db.engine import Database
 from pumice.kernel.errors import OverLimit
-from pumice.kernel.quotas import DEFAULT_CLASS, Quota, Quotas, check, refund
+from pumice.kernel.quotas import DEFAULT_CLASS, Quota, Quotas, adjust, check, refund
 from tests.kernel.things import database
 
 P, Q = "project-p", "project-q"
@@ -110,3 +110,32 @@ def test_counters_go_beyond_what_one_resource_can_be(db: Database) -> None:
         db.write(lambda tx: unlimited.charge(tx, P, {"gigabytes": largest}))
     with db.read() as tx:
         assert unlimited.usages(tx, P) == {"gigabytes": 3 * largest}
+
+
+def test_one_thing_may_be_bounded_in_size(db: Database) -> None:
+    quotas = Quotas({"one_gigabytes": 5})
+    db.write(lambda tx: quotas.set_limits(tx, P, {"one_gigabytes:type": 3}))
+    keys = ["one_gigabytes", "one_gigabytes:type", "one_gigabytes@user"]
+    with db.read() as tx:
+        quotas.check_size(tx, P, keys, 3)
+        quotas.check_size(tx, Q, keys, 5)
+        with pytest.raises(OverLimit, match=r"one_gigabytes:type is exceeded: one of 4 GiB is asked for, 3"):
+            quotas.check_size(tx, P, keys, 4)
+        with pytest.raises(OverLimit, match="one_gigabytes is exceeded"):
+            quotas.check_size(tx, Q, keys, 6)
+
+
+def test_what_is_a_fact_counts_whatever_the_limits(db: Database, quotas: Quotas) -> None:
+    db.write(lambda tx: adjust(tx, P, {"gigabytes": 500, "volumes": 0}))
+    assert used(db, quotas, P) == {"gigabytes": 500}
+    db.write(lambda tx: adjust(tx, P, {"gigabytes": -200, "volumes": -1}))
+    assert used(db, quotas, P) == {"gigabytes": 300}
+
+
+def test_some_limits_of_an_owner_are_forgotten(db: Database, quotas: Quotas) -> None:
+    db.write(lambda tx: quotas.set_limits(tx, P, {"volumes": 3, "volumes@user": 2, "volumes:type": 1}))
+    db.write(lambda tx: quotas.drop_limits(tx, P, ["volumes@user", "gigabytes@user"]))
+    with db.read() as tx:
+        names = ["volumes", "volumes@user", "volumes:type", "gigabytes"]
+        assert quotas.own_limits(tx, P, names) == {"volumes": 3, "volumes:type": 1}
+        assert quotas.own_limits(tx, P, []) == {}

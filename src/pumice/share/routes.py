@@ -38,6 +38,7 @@ DIALECT = Dialect(
     base_is_open=False,
     links_always_name_project=False,
     like_filters_from="2.36",
+    all_tenants_by_any_word=True,
     updated="2015-08-27T11:33:21Z",
     documentation="http://docs.openstack.org/",
     media_type="application/vnd.openstack.share+json;version=1",

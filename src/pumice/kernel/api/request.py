@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import falcon
 
 from pumice.kernel.api import links, views
-from pumice.kernel.api.values import UINT31, boolean_word, shown
+from pumice.kernel.api.values import FALSE_WORDS, UINT31, boolean_word, shown
 from pumice.kernel.api.versions import Dialect, Version
 from pumice.kernel.db import scope as scopes
 from pumice.kernel.errors import BadRequest, Forbidden
@@ -115,8 +115,18 @@ class Request:
     @property
     def list_scope(self) -> Scope:
         """What a list is made of: the own project's rows; for admins who say `all_tenants`, all."""
-        everything = self.context.is_admin and self.query.boolean("all_tenants")
+        everything = self.context.is_admin and self._all_tenants()
         return scopes.everything() if everything else self.own
+
+    def list_scope_by(self, rule: str) -> Scope:
+        """`list_scope` where a policy rule says who may list what is of all projects."""
+        return scopes.everything() if self._all_tenants() and self.allows_field(rule) else self.own
+
+    def _all_tenants(self) -> bool:
+        if not self.dialect.all_tenants_by_any_word:
+            return self.query.boolean("all_tenants")
+        word = self.query.get("all_tenants")
+        return word is not None and word.strip().lower() not in FALSE_WORDS
 
     def header(self, name: str) -> str | None:
         return self.raw.get_header(name)

@@ -77,6 +77,7 @@ class Dialect:
     :param wrong_method_status: the answer to a known path with a method that has no handler (404 or 405)
     :param unknown_filters_refused_from: below it, filters that are not configured are dropped for
         non-admins, from it on they are refused; empty: always dropped
+    :param all_tenants_by_any_word: `all_tenants` means yes with any value that is no false word, also without one
     :param like_filters_from: from this version on lists take `key~=text` filters
     """
 
@@ -95,6 +96,7 @@ class Dialect:
     wrong_method_status: int = 404
     unknown_filters_refused_from: str = ""
     like_filters_from: str = ""
+    all_tenants_by_any_word: bool = False
     updated: str = ""
     documentation: str = "https://docs.openstack.org/"
     media_type: str = ""

@@ -134,9 +134,10 @@ def page(tx: Session, req: Request) -> Page[Share]:
         where.append(Share.is_soft_deleted.is_(False))
     if not req.allowed("share:list_shares_in_deferred_deletion_states"):
         where.append(Share.status.not_in(DEFERRED))
-    if req.list_scope.project_id is not None and not req.query.boolean("is_public"):
+    scope = req.list_scope_by("share:list_all_projects")
+    if scope.project_id is not None and not req.query.boolean("is_public"):
         where.append(Share.project_id == req.context.project_id)
-    return SHARES.page(tx, req, where=where)
+    return SHARES.page(tx, req, scope=scope, where=where)
 
 
 def dress(tx: Session, shares: Sequence[Share]) -> Sequence[Share]:

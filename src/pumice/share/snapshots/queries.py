@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
     from pumice.kernel.api.views import View
 
+ALL_PROJECTS = "share_snapshot:list_all_projects"
+
 SNAPSHOTS: Listing[ShareSnapshot] = Listing(
     ShareSnapshot,
     "share_snapshot",
@@ -68,7 +70,7 @@ def detail(req: Request) -> dict[str, Any]:
 
 def _list(req: Request, view: type[View]) -> dict[str, Any]:
     with req.service.db.read() as tx:
-        page = SNAPSHOTS.page(tx, req)
+        page = SNAPSHOTS.page(tx, req, scope=req.list_scope_by(ALL_PROJECTS))
     return req.page("snapshots", view, page, links_key="share_snapshots_links")
 
 

@@ -158,4 +158,4 @@ ROUTES = [
     ),
 ]
 
-RULES: list[Rule] = []
+RULES = [Rule(name=queries.ALL_PROJECTS, check=ADMIN, doc="List the snapshots of all projects")]
