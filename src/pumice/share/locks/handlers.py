@@ -11,7 +11,7 @@ from pumice.kernel import moves
 from pumice.kernel.db.filters import read_time
 from pumice.kernel.db.paging import Filter, Listing
 from pumice.kernel.db.scope import Scope, everything
-from pumice.kernel.errors import BadRequest, Conflict, Forbidden
+from pumice.kernel.errors import BadRequest, Conflict, Forbidden, NotFound
 from pumice.share.access.model import AccessRule
 from pumice.share.locks import placing
 from pumice.share.locks.model import ResourceLock
@@ -74,12 +74,10 @@ def show(req: Request, id: str) -> dict[str, Any]:
 
 def create(req: Request) -> dict[str, Any]:
     asked = req.body.resource_lock
+    model: type[Any] = Share if asked.resource_type == placing.SHARE else AccessRule
 
     def work(tx: Session) -> ResourceLock:
-        model: type[Any] = Share if asked.resource_type == placing.SHARE else AccessRule
-        resource = _scope(req).find(tx, model, asked.resource_id)
-        if resource is None:
-            raise BadRequest(f"{model.__label__} {asked.resource_id} could not be found.")
+        resource = _scope(req).get(tx, model, asked.resource_id)
         if resource.project_id != req.context.project_id and not _everywhere(req):
             raise Forbidden(f"{model.__label__} {resource.id} is another project's.")
         return placing.place(
@@ -92,7 +90,10 @@ def create(req: Request) -> dict[str, Any]:
             rule_id=resource.id if asked.resource_type == placing.RULE else None,
         )
 
-    return {"resource_lock": req.view(LockView, req.service.db.write(work))}
+    try:
+        return {"resource_lock": req.view(LockView, req.service.db.write(work))}
+    except NotFound as error:
+        raise BadRequest(error.message) from None
 
 
 def update(req: Request, id: str) -> dict[str, Any]:

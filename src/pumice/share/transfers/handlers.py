@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 
 from pumice.kernel.db.base import new_id
 from pumice.kernel.db.paging import Listing
-from pumice.kernel.db.scope import everything
 from pumice.share.shares.model import Share
 from pumice.share.transfers import offers
 from pumice.share.transfers.model import ShareTransfer
@@ -65,10 +64,7 @@ def create(req: Request) -> dict[str, Any]:
 
 
 def delete(req: Request, transfer: ShareTransfer) -> None:
-    def work(tx: Session) -> None:
-        offers.withdraw(tx, req, everything().get(tx, ShareTransfer, transfer.id))
-
-    req.service.db.write(work)
+    req.service.db.write(lambda tx: offers.withdraw(tx, req, transfer.id))
 
 
 def accept(req: Request, id: str) -> None:

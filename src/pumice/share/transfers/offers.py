@@ -75,12 +75,27 @@ def offer(tx: Session, req: Request, share_id: str, *, id: str, key: str) -> Sha
     return transfer
 
 
-def withdraw(tx: Session, req: Request, transfer: ShareTransfer) -> None:
+def withdraw(tx: Session, req: Request, id: str) -> None:
     """:raises BadRequest: the share is not offered any more"""
-    share = moves.lock(tx, Share, transfer.share_id)
+    transfer, share = _standing(tx, id)
     _move(tx, share, END)
-    tx.execute(delete(ShareTransfer).where(ShareTransfer.id == transfer.id))
+    tx.delete(transfer)
     _notify(tx, req, "delete", share)
+
+
+def _standing(tx: Session, id: str) -> tuple[ShareTransfer, Share]:
+    """An offer and its share, which is locked.
+
+    :raises BadRequest: the offer is gone
+    """
+    offered = everything().columns(ShareTransfer, ShareTransfer.share_id).where(ShareTransfer.id == id)
+    share_id = tx.scalar(offered)
+    share = moves.lock(tx, Share, share_id) if share_id else None
+    # Whoever had the share's lock before us may have ended the offer.
+    transfer = everything().find(tx, ShareTransfer, id)
+    if share is None or transfer is None:
+        raise BadRequest(f"Transfer {id} could not be found.")
+    return transfer, share
 
 
 def expire(db: Database) -> None:
@@ -93,13 +108,13 @@ def expire(db: Database) -> None:
 
 
 def _expire(tx: Session, id: str) -> None:
-    transfer = everything().find(tx, ShareTransfer, id)
-    if transfer is None:
+    try:
+        transfer, share = _standing(tx, id)
+    except BadRequest:
         return
-    share = moves.lock(tx, Share, transfer.share_id)
     if share.status == OFFERED:
         _move(tx, share, END)
-    tx.execute(delete(ShareTransfer).where(ShareTransfer.id == id))
+    tx.delete(transfer)
 
 
 def accept(tx: Session, req: Request, id: str) -> None:
@@ -108,12 +123,11 @@ def accept(tx: Session, req: Request, id: str) -> None:
     :raises BadRequest: the key is wrong, or the offer does not stand any more
     :raises OverLimit: the caller's quota has no room for it
     """
-    transfer = everything().find(tx, ShareTransfer, id)
-    if transfer is None or transfer.expires_at <= utcnow():
-        raise BadRequest(f"Transfer {id} could not be found.")
+    transfer, share = _standing(tx, id)
+    if transfer.expires_at <= utcnow():
+        raise BadRequest(f"Transfer {id} has expired.")
     if not hmac.compare_digest(transfer.key_hash, hash_of(transfer.salt, req.body.accept.auth_key)):
         raise BadRequest(f"auth_key is refused: it is not that of transfer {id}.")
-    share = moves.lock(tx, Share, transfer.share_id)
     project_id = req.context.project_id or ""
     if share.share_type_id and own(project_id).find(tx, ShareType, share.share_type_id) is None:
         raise BadRequest(f"Transfer {id} is refused: the share's type is private, and not this project's to use.")
@@ -122,7 +136,8 @@ def accept(tx: Session, req: Request, id: str) -> None:
     _move(tx, share, END)
     _drop_locks(tx, share)
     _hand_over(tx, share, snapshots, {"project_id": project_id, "user_id": req.context.user_id})
-    tx.execute(delete(ShareTransfer).where(ShareTransfer.id == transfer.id))
+    tx.delete(transfer)
+    tx.flush()
     tx.refresh(share)
     if req.body.accept.clear_access_rules:
         _clear(tx, req, share)
