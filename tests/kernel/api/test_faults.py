@@ -61,7 +61,7 @@ def test_a_database_that_is_away_is_a_passing_trouble(toy: Toy, monkeypatch: pyt
     def away() -> None:
         raise DBConnectionError
 
-    monkeypatch.setattr(toy.service.db, "read", away)
+    monkeypatch.setattr(toy.db, "read", away)
     answer = toy.call("GET", "/stones")
     assert (answer.status_code, list(answer.json)) == (503, ["serviceUnavailable"])
     assert answer.headers["Retry-After"] == "1"
