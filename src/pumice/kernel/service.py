@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
+from sqlalchemy import func, select
 
 from pumice.kernel.api.app import build_app
 from pumice.kernel.api.routes import Route, Rule
@@ -23,8 +24,9 @@ from pumice.kernel.db.paging import Listing, read_resource_filters
 from pumice.kernel.housekeeping import Housekeeping, Periodic
 from pumice.kernel.metrics import Metrics
 from pumice.kernel.notify import Notifier
-from pumice.kernel.operations.journal import Journal, depths
+from pumice.kernel.operations.journal import Journal
 from pumice.kernel.operations.kinds import Kind
+from pumice.kernel.operations.model import Operation, State
 from pumice.kernel.operations.waiting import Waiter
 from pumice.kernel.quotas import Quotas
 
@@ -118,8 +120,9 @@ class Service:
         self.db.close()
 
     def _queue_depths(self) -> dict[str, int]:
+        waiting = select(Operation.queue, func.count()).where(Operation.state == State.QUEUED).group_by(Operation.queue)
         with self.db.read() as tx:
-            return depths(tx)
+            return dict(tx.execute(waiting).tuples().all())
 
     def _with_metrics(self, app: WSGIApplication) -> WSGIApplication:
         metrics = self.metrics.wsgi()

@@ -12,9 +12,10 @@ from pumice.kernel.db.base import new_id, utcnow
 from pumice.kernel.db.engine import Database, changed
 from pumice.kernel.errors import BadRequest
 from pumice.kernel.messages import Code, Message
-from pumice.kernel.operations.journal import Journal, LeaseLost
+from pumice.kernel.operations.journal import Journal
 from pumice.kernel.operations.kinds import Done, Failure, Kind, Next, Wait
 from pumice.kernel.operations.model import Hold, Operation, State
+from pumice.kernel.operations.ownership import LeaseLost
 from tests.kernel.things import (
     CONTEXT,
     FORCE,

@@ -60,6 +60,7 @@ def install(app: falcon.App[Any, Any], dialect: Dialect) -> None:
         answer(resp, errors.ServiceUnavailable(_BUSY, headers={"Retry-After": "1"}))
 
     app.add_error_handler(Exception, on_any)
-    app.add_error_handler(RETRIED, on_busy_database)
+    for busy in RETRIED:
+        app.add_error_handler(busy, on_busy_database)
     app.add_error_handler(falcon.HTTPError, on_http_error)
     app.add_error_handler(ApiError, on_api_error)

@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 
 T = TypeVar("T")
 
-RETRIED = (db_errors.DBDeadlock, db_errors.DBConnectionError, db_errors.RetryRequest)
+RETRIED: tuple[type[Exception], ...] = (db_errors.DBDeadlock, db_errors.DBConnectionError, db_errors.RetryRequest)
 ATTEMPTS = 12
 
 

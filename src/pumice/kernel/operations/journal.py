@@ -12,7 +12,7 @@ import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Update, UpdateBase, delete, func, or_, select, update
+from sqlalchemy import delete, or_, select, update
 from sqlalchemy.orm import Session
 
 from pumice.kernel import messages, moves
@@ -25,6 +25,7 @@ from pumice.kernel.moves import End, Guard, Superseded
 from pumice.kernel.notify import Notifier
 from pumice.kernel.operations.kinds import Change, Done, Failure, Kind, Next, Outcome, Wait
 from pumice.kernel.operations.model import LIVE, Hold, Lane, Operation, State
+from pumice.kernel.operations.ownership import LeaseLost, claimed, mine, own
 
 LOG = logging.getLogger(__name__)
 
@@ -32,10 +33,6 @@ FINISHED = "operations.finished"
 """Topic on the bus: {"id": …} of each operation that has ended, for those who wait for it."""
 
 R = TypeVar("R", bound=Moving)
-
-
-class LeaseLost(Exception):
-    """The operation is run by somebody else now, or has ended without us."""
 
 
 class Journal:
@@ -214,7 +211,7 @@ class Journal:
                 Operation.kind.in_(list(self.kinds)),
                 Operation.queue.in_(list(queues)),
             )
-            if not changed(tx, statement.values(**_claimed(owner), signal=None)):
+            if not changed(tx, statement.values(**claimed(owner), signal=None)):
                 return None
             return tx.get_one(Operation, id)
 
@@ -231,7 +228,7 @@ class Journal:
                 Operation.attempt == seen.attempt,
                 Operation.beat == seen.beat,
             )
-            if not changed(tx, statement.values(**_claimed(owner), fences=Operation.fences + 1)):
+            if not changed(tx, statement.values(**claimed(owner), fences=Operation.fences + 1)):
                 return None
             return tx.get_one(Operation, seen.id)
 
@@ -241,7 +238,7 @@ class Journal:
         """Put an operation that we run back into its queue (a worker that stops)."""
 
         def work(tx: Session) -> None:
-            changed(tx, _mine(operation).values(state=State.QUEUED, owner=None))
+            changed(tx, mine(operation).values(state=State.QUEUED, owner=None))
 
         self.db.write(work)
 
@@ -275,7 +272,7 @@ class Journal:
                 case Wait():
                     until = utcnow() + datetime.timedelta(seconds=outcome.timeout)
                     values = {"signal": outcome.signal, "step": outcome.step, "not_before": until, "owner": None}
-                    own(tx, _mine(operation).values(state=State.WAITING, **values))
+                    own(tx, mine(operation).values(state=State.WAITING, **values))
 
         self._write(operation, work)
 
@@ -321,14 +318,14 @@ class Journal:
         values = {"state": State.CANCELLED, "error": "superseded", "finished_at": utcnow()}
 
         def work(tx: Session) -> None:
-            changed(tx, _mine(operation).values(values))
+            changed(tx, mine(operation).values(values))
             self._forget(tx, operation)
 
         self.db.write(work)
 
     def _finish(self, tx: Session, operation: Operation, state: State, error: str | None) -> None:
         progress = {"progress": 100.0} if state is State.SUCCEEDED else {}
-        own(tx, _mine(operation).values(state=state, error=error, finished_at=utcnow(), **progress))
+        own(tx, mine(operation).values(state=state, error=error, finished_at=utcnow(), **progress))
         self._forget(tx, operation)
 
     def _forget(self, tx: Session, operation: Operation) -> None:
@@ -379,7 +376,7 @@ class Journal:
         values["queue"] = outcome.queue or operation.queue
         if outcome.delay:
             values["not_before"] = utcnow() + datetime.timedelta(seconds=outcome.delay)
-        own(tx, _mine(operation).values(values))
+        own(tx, mine(operation).values(values))
         if kind.model and outcome.values:
             moves.amend(tx, kind.model, operation.resource_id, operation_id=operation.id, **outcome.values)
         outcome.also(tx)
@@ -394,47 +391,14 @@ class Journal:
     # Progress
 
     def save_progress(self, operation: Operation, percent: float) -> None:
-        self.db.write(lambda tx: own(tx, _mine(operation).values(progress=percent)))
+        self.db.write(lambda tx: own(tx, mine(operation).values(progress=percent)))
 
     def save_checkpoint(self, operation: Operation, checkpoint: Mapping[str, Any]) -> None:
         merged = {**operation.checkpoint, **checkpoint}
-        self.db.write(lambda tx: own(tx, _mine(operation).values(checkpoint=merged)))
+        self.db.write(lambda tx: own(tx, mine(operation).values(checkpoint=merged)))
         operation.checkpoint = merged
-
-
-def depths(tx: Session) -> dict[str, int]:
-    """The number of operations that wait to be run, by queue."""
-    waiting = select(Operation.queue, func.count()).where(Operation.state == State.QUEUED).group_by(Operation.queue)
-    return {row.queue: row[1] for row in tx.execute(waiting)}
 
 
 def doorbell(queue: str, lane: str = Lane.WORK) -> str:
     """The bus's name of a queue's lane."""
     return f"{queue}/{lane}"
-
-
-def own(tx: Session, statement: UpdateBase) -> None:
-    """:raises LeaseLost: the statement matched no row, so the operation is not ours any more"""
-    if not changed(tx, statement):
-        raise LeaseLost("the operation has another owner or has ended")
-
-
-def _mine(operation: Operation) -> Update:
-    return update(Operation).where(
-        Operation.id == operation.id,
-        Operation.owner == operation.owner,
-        Operation.attempt == operation.attempt,
-        Operation.state == State.RUNNING,
-    )
-
-
-def _claimed(owner: str) -> dict[str, Any]:
-    now = utcnow()
-    return {
-        "state": State.RUNNING,
-        "owner": owner,
-        "attempt": Operation.attempt + 1,
-        "beat": 0,
-        "not_before": None,
-        "updated_at": now,
-    }

@@ -24,10 +24,11 @@ from pumice.kernel.db.base import utcnow
 from pumice.kernel.logging import logged
 from pumice.kernel.metrics import Metrics
 from pumice.kernel.moves import Superseded
-from pumice.kernel.operations.journal import Journal, LeaseLost, doorbell
+from pumice.kernel.operations.journal import Journal, doorbell
 from pumice.kernel.operations.kinds import Done, Failure, Outcome
 from pumice.kernel.operations.leases import Life, Watch
 from pumice.kernel.operations.model import LIVE, Lane, Operation, State
+from pumice.kernel.operations.ownership import LeaseLost
 
 LOG = logging.getLogger(__name__)
 
