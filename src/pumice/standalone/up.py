@@ -110,9 +110,12 @@ class Standalone:
         settings = self.settings
         self.directory.acquire()
         undo.callback(self.directory.release)
+        wanted = [ports.Wanted(settings.port, "the Block Storage API", "--port", 9776)]
+        if self._make_shares:
+            wanted.append(ports.Wanted(settings.share_port, "the Shared File Systems API", "--share-port", 9786))
         ports.require_free(
             settings.host,
-            ports.Wanted(settings.port, "the Block Storage API", "--port", 9776),
+            *wanted,
             # A Keystone whose parent was killed ends by itself, within moments.
             ports.Wanted(settings.keystone_port, "Keystone", "--keystone-port", 9500, patience=3.0),
         )
@@ -159,7 +162,6 @@ class Standalone:
         self.shares_note = shares.why_not(self.storage)
         if self.shares_note:
             return
-        ports.require_free(settings.host, settings.share_port, "the Shared File Systems API", "--share-port")
         with ExitStack() as begun:
             try:
                 servers = shares.FileServers(directory, settings.host)
@@ -238,6 +240,9 @@ class Standalone:
                 self.keystone.start()
         except StandaloneError as error:
             LOG.error("%s", error)
+        except Exception:
+            # Tried again at the next look: what still runs must not end with it.
+            LOG.exception("what had ended could not be started again")
 
 
 def block_service(files: Sequence[Path]) -> Service:
