@@ -19,14 +19,13 @@ from pumice.share.drivers.mounts import unmount_below
 from pumice.share.exports.ganesha_server import GaneshaServer
 from pumice.share.exports.mounts import unshare_mounts
 from pumice.share.exports.samba_server import SambaServer
-
 from pumice.share.service import ShareService
 from pumice.share.types.model import ShareType
 
 from . import ports
 from .configuration import Sections, common_sections
-from .directory import DataDirectory
 from .database import upgrade
+from .directory import DataDirectory
 from .errors import StandaloneError
 from .keystone import Login
 from .storage import Storage
