@@ -7,19 +7,17 @@ snapshots and its rules holds until its transaction ends.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
 from pumice.kernel.auth.context import RequestContext
-from pumice.kernel.db.base import utcnow
-from pumice.kernel.db.scope import everything
-from pumice.kernel.moves import Guard, Move
+from pumice.kernel.moves import Guard
 from pumice.kernel.operations.journal import Journal
 from pumice.kernel.operations.kinds import Kind
-from pumice.kernel.operations.model import Operation
 from pumice.share.backends import queue_of
+from pumice.share.projection import Projection
 from pumice.share.shares.model import Share, ShareInstance
 from pumice.share.shares.notifications import describe
 
@@ -27,53 +25,23 @@ if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
 
 
+SHARES = Projection(
+    parent=Share,
+    instance=ShareInstance,
+    key="share_id",
+    shown=("status", "progress", "host", "availability_zone"),
+    name="share",
+    resource_type="SHARE",
+)
+project = SHARES.project
+kind = partial(SHARES.kind, describe=describe)
+
+
 def active(tx: Session, share_id: str) -> ShareInstance:
     """The instance that clients use; a share always has one."""
-    first = everything().select(ShareInstance).where(ShareInstance.share_id == share_id)
-    statement = first.order_by(ShareInstance.created_at, ShareInstance.id).limit(1)
-    return tx.scalars(statement.execution_options(populate_existing=True)).one()
-
-
-def project(tx: Session, share_id: str) -> None:
-    """Let a share show what its active instance is; without any instance, the share is gone."""
-    of_share = everything().select(ShareInstance).where(ShareInstance.share_id == share_id)
-    oldest = of_share.order_by(ShareInstance.created_at, ShareInstance.id).limit(1)
-    instance = tx.scalars(oldest.execution_options(populate_existing=True)).one_or_none()
-    if instance is None:
-        tx.execute(delete(Share).where(Share.id == share_id))
-        return
-    tx.execute(
-        update(Share)
-        .where(Share.id == share_id)
-        .values(
-            status=instance.status,
-            progress=instance.progress,
-            host=instance.host,
-            availability_zone=instance.availability_zone,
-            version=Share.version + 1,
-            updated_at=utcnow(),
-        )
-        .execution_options(synchronize_session=False)
-    )
-
-
-def follow(tx: Session, operation: Operation) -> None:
-    """`Kind.after`: the share shows how its instance's move has ended."""
-    project(tx, operation.args["share_id"])
-
-
-def kind(name: str, move: Move, **more: Any) -> Kind:
-    """A kind of operation that moves a share instance; its `args` hold the `share_id` (`begin` sees to that)."""
-    return Kind(
-        name=f"share.{name}",
-        resource_type="SHARE",
-        model=ShareInstance,
-        move=move,
-        after=follow,
-        subject=lambda operation: ("SHARE", operation.args["share_id"]),
-        describe=describe,
-        **more,
-    )
+    instance = SHARES.active(tx, share_id)
+    assert instance is not None
+    return instance
 
 
 def begin(tx: Session, req: Request, kind: Kind, share: Share, *, id: str, **more: Any) -> Share:

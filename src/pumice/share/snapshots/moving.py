@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, exists, update
+from sqlalchemy import exists
 from sqlalchemy.orm import Session
 
-from pumice.kernel.db.base import new_id, utcnow
+from pumice.kernel.db.base import new_id
 from pumice.kernel.db.scope import everything
-from pumice.kernel.moves import Guard, Move
+from pumice.kernel.moves import Guard
 from pumice.kernel.operations.kinds import Kind
-from pumice.kernel.operations.model import Hold, Operation
+from pumice.kernel.operations.model import Hold
 from pumice.share.backends import queue_of
+from pumice.share.projection import Projection
 from pumice.share.shares.model import Share, ShareInstance
 from pumice.share.snapshots.model import ShareSnapshot, SnapshotInstance
 
@@ -29,47 +30,15 @@ NOT_READ = Guard(
 )
 
 
-def instance_of(tx: Session, snapshot_id: str) -> SnapshotInstance | None:
-    of_snapshot = everything().select(SnapshotInstance).where(SnapshotInstance.snapshot_id == snapshot_id)
-    statement = of_snapshot.order_by(SnapshotInstance.created_at, SnapshotInstance.id).limit(1)
-    return tx.scalars(statement.execution_options(populate_existing=True)).one_or_none()
-
-
-def project(tx: Session, snapshot_id: str) -> None:
-    """Let a snapshot show what its instance is; without an instance, the snapshot is gone."""
-    instance = instance_of(tx, snapshot_id)
-    if instance is None:
-        tx.execute(delete(ShareSnapshot).where(ShareSnapshot.id == snapshot_id))
-        return
-    tx.execute(
-        update(ShareSnapshot)
-        .where(ShareSnapshot.id == snapshot_id)
-        .values(
-            status=instance.status,
-            provider_location=instance.provider_location,
-            version=ShareSnapshot.version + 1,
-            updated_at=utcnow(),
-        )
-        .execution_options(synchronize_session=False)
-    )
-
-
-def follow(tx: Session, operation: Operation) -> None:
-    """`Kind.after`: the snapshot shows how its instance's move has ended."""
-    project(tx, operation.args["snapshot_id"])
-
-
-def kind(name: str, move: Move, **more: Any) -> Kind:
-    """A kind of operation that moves a snapshot instance; its `args` are those of `arguments`."""
-    return Kind(
-        name=f"snapshot.{name}",
-        resource_type="SHARE_SNAPSHOT",
-        model=SnapshotInstance,
-        move=move,
-        after=follow,
-        subject=lambda operation: ("SHARE_SNAPSHOT", operation.args["snapshot_id"]),
-        **more,
-    )
+SNAPSHOTS = Projection(
+    parent=ShareSnapshot,
+    instance=SnapshotInstance,
+    key="snapshot_id",
+    shown=("status", "provider_location"),
+    name="snapshot",
+    resource_type="SHARE_SNAPSHOT",
+)
+instance_of, project, kind = SNAPSHOTS.active, SNAPSHOTS.project, SNAPSHOTS.kind
 
 
 def arguments(instance: SnapshotInstance) -> dict[str, Any]:
