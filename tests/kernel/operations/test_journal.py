@@ -240,6 +240,19 @@ def test_a_signal_wakes_who_waits_for_it(db: Database, journal: Journal) -> None
     assert (again.step, again.checkpoint) == ("pick_up", {"dry": {"hours": 3}})
 
 
+def test_a_signal_that_comes_before_the_wait_is_kept(db: Database, journal: Journal) -> None:
+    claimed = journal.claim(paint(journal, add_thing(db)), ME, ["q"])
+    assert claimed is not None
+    journal.expect(claimed, "dry")
+    assert not db.write(lambda tx: journal.signal(tx, claimed.id, "wet", {}))
+    assert db.write(lambda tx: journal.signal(tx, claimed.id, "dry", {"hours": 1}))
+    journal.save_checkpoint(claimed, {"coats": 2})
+    journal.conclude(claimed, Wait("dry", step="pick_up", timeout=60))
+    again = journal.claim(claimed.id, ME, ["q"])
+    assert again is not None
+    assert (again.step, again.checkpoint) == ("pick_up", {"dry": {"hours": 1}, "coats": 2})
+
+
 def test_a_wait_ends_with_its_time(db: Database, journal: Journal) -> None:
     claimed = journal.claim(paint(journal, add_thing(db)), ME, ["q"])
     assert claimed is not None

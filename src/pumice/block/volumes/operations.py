@@ -195,6 +195,7 @@ def _grow(run: Run) -> Outcome:
     attached = run.args["instances"]
     ref = volume_ref(volume)
     if attached and isinstance(driver, ComputeExtends) and driver.extended_by_compute(ref):
+        run.expect("extend_completion")
         if not compute_of(run).volume_extended(volume.id, attached):
             raise Failure("compute could not be asked to extend the volume", detail=Detail.COMPUTE_EXTEND_FAILED)
         return Wait("extend_completion", step="complete", timeout=run.args["completion_timeout"])

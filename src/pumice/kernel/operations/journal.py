@@ -181,17 +181,22 @@ class Journal:
                 self._failed(tx, operation, kind, Failure("superseded"))
 
     def signal(self, tx: Session, id: str, signal: str, payload: Mapping[str, Any]) -> bool:
-        """Wake an operation that waits for `signal`; False when none does."""
-        waiting = (Operation.id == id, Operation.state == State.WAITING, Operation.signal == signal)
-        operation = tx.scalars(select(Operation).where(*waiting)).one_or_none()
+        """Wake an operation that waits for `signal`, or give it to one that expects it; False when none does."""
+        expecting = (Operation.state.in_((State.RUNNING, State.WAITING)), Operation.signal == signal)
+        statement = select(Operation).where(Operation.id == id, *expecting).with_for_update()
+        operation = tx.scalars(statement).one_or_none()
         if operation is None:
             return False
-        checkpoint = {**operation.checkpoint, signal: dict(payload)}
-        values = {"state": State.QUEUED, "signal": None, "not_before": None, "checkpoint": checkpoint}
-        if not changed(tx, update(Operation).where(*waiting).values(values)):
-            return False
-        self.ring(tx, operation)
+        operation.checkpoint = {**operation.checkpoint, signal: dict(payload)}
+        operation.signal = None
+        if operation.state == State.WAITING:
+            operation.state, operation.not_before = State.QUEUED, None
+            self.ring(tx, operation)
         return True
+
+    def expect(self, operation: Operation, signal: str) -> None:
+        """Keep `signal` from here on, also if it comes before the step has answered with its `Wait`."""
+        self.db.write(lambda tx: own(tx, mine(operation).values(signal=signal)))
 
     # Claiming
 
@@ -270,9 +275,7 @@ class Journal:
                 case Next():
                     self._next(tx, operation, kind, outcome)
                 case Wait():
-                    until = utcnow() + datetime.timedelta(seconds=outcome.timeout)
-                    values = {"signal": outcome.signal, "step": outcome.step, "not_before": until, "owner": None}
-                    own(tx, mine(operation).values(state=State.WAITING, **values))
+                    self._wait(tx, operation, outcome)
 
         self._write(operation, work)
 
@@ -383,6 +386,16 @@ class Journal:
         bell = doorbell(values["queue"], operation.lane)
         after_commit(tx, lambda: self._ring_later(bell, operation.id, outcome.delay))
 
+    def _wait(self, tx: Session, operation: Operation, outcome: Wait) -> None:
+        values: dict[str, Any] = {"state": State.QUEUED, "step": outcome.step, "owner": None}
+        kept = tx.scalar(select(Operation.checkpoint).where(Operation.id == operation.id).with_for_update())
+        if outcome.signal in (kept or {}):
+            self.ring(tx, operation)
+        else:
+            until = utcnow() + datetime.timedelta(seconds=outcome.timeout)
+            values |= {"state": State.WAITING, "signal": outcome.signal, "not_before": until}
+        own(tx, mine(operation).values(values))
+
     def _tell(self, tx: Session, operation: Operation, kind: Kind, phase: str, row: Any) -> None:
         """Notify of a phase of the operation, `row` being its resource as it is then."""
         if self.notifier.enabled and kind.event and kind.describe and row is not None:
@@ -394,9 +407,14 @@ class Journal:
         self.db.write(lambda tx: own(tx, mine(operation).values(progress=percent)))
 
     def save_checkpoint(self, operation: Operation, checkpoint: Mapping[str, Any]) -> None:
-        merged = {**operation.checkpoint, **checkpoint}
-        self.db.write(lambda tx: own(tx, mine(operation).values(checkpoint=merged)))
-        operation.checkpoint = merged
+        def work(tx: Session) -> dict[str, Any]:
+            # As it is now: a signal may have come.
+            kept = tx.scalar(select(Operation.checkpoint).where(Operation.id == operation.id).with_for_update())
+            merged = {**(kept or {}), **checkpoint}
+            own(tx, mine(operation).values(checkpoint=merged))
+            return merged
+
+        operation.checkpoint = self.db.write(work)
 
 
 def doorbell(queue: str, lane: str = Lane.WORK) -> str:

@@ -50,7 +50,8 @@ class Next:
 class Wait:
     """Rest until `signal` arrives (its payload is merged into the checkpoint) or `timeout` seconds are over.
 
-    Then `step` runs; whether the signal came is `signal in run.checkpoint`.
+    Then `step` runs; whether the signal came is `signal in run.checkpoint`. One that may come before this is written
+    was announced by `Run.expect`.
     """
 
     signal: str

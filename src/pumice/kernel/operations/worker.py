@@ -73,6 +73,13 @@ class Run:
         """Remember facts for this or a later run, before what depends on them is done."""
         self.journal.save_checkpoint(self.operation, checkpoint)
 
+    def expect(self, signal: str) -> None:
+        """To be called before asking somebody who will answer with `signal`, for which the step then `Wait`s.
+
+        :raises LeaseLost: a successor has the operation, or it was cancelled
+        """
+        self.journal.expect(self.operation, signal)
+
     def progress(self, percent: float) -> None:
         """Tell how far it is, 0 to 100; written at most once a second."""
         now = time.monotonic()
