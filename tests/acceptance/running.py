@@ -20,6 +20,7 @@ from keystoneauth1.session import Session
 
 from pumice.standalone.keystone import REGION, Keystone
 from pumice.standalone.target import TargetDaemon
+from tests.support.fileservers import end_file_servers
 from tests.support.iscsi import INITIATOR
 from tests.support.tgtd import free_port
 
@@ -33,7 +34,8 @@ class Pumice:
 
     def __init__(self, directory: Path) -> None:
         self.data = directory / "data"
-        self.port, self.keystone_port, self.iscsi_port = free_port(), free_port(), free_port()
+        self.port, self.share_port = free_port(), free_port()
+        self.keystone_port, self.iscsi_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.keystone = Keystone(self.data / "keystone", self.keystone_port)
         self.session: Callable[[str], Session] = cache(self._session)
@@ -69,7 +71,12 @@ class Pumice:
             time.sleep(0.2)
 
     def start(self) -> None:
-        ports = {"port": self.port, "keystone-port": self.keystone_port, "iscsi-port": self.iscsi_port}
+        ports = {
+            "port": self.port,
+            "share-port": self.share_port,
+            "keystone-port": self.keystone_port,
+            "iscsi-port": self.iscsi_port,
+        }
         options = [f"--{name}={value}" for name, value in ports.items()]
         self._process = subprocess.Popen(
             [BIN / "pumice", "up", f"--data-dir={self.data}", "--storage-size=6", "--no-user-clouds", *options],
@@ -173,6 +180,7 @@ class Pumice:
             self._process.communicate()
         if pid := self.tgtd_pid():
             os.kill(pid, signal.SIGKILL)
+        end_file_servers(self.data)
         while (self.data / "storage").is_mount():
             subprocess.run(["umount", self.data / "storage"], check=True, timeout=60)
 

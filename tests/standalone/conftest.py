@@ -10,6 +10,7 @@ import pytest
 
 from pumice.standalone.target import TargetDaemon
 from pumice.standalone.up import Settings
+from tests.support.fileservers import end_file_servers
 
 ROOT = Path(__file__).parents[2]
 SMALL = [sys.executable, "-m", "tests.standalone.small"]
@@ -80,6 +81,7 @@ def launch(settings, clean):
     for process in started:
         process.kill()
         process.communicate()
+    end_file_servers(settings.data_directory)
     left = TargetDaemon(settings.data_directory / "tgtd", "127.0.0.1", None)
     left._process = left._left_behind()
     left.stop()

@@ -71,7 +71,7 @@ class FileServers:
 
     def start(self, undo: ExitStack) -> None:
         """:raises StandaloneError: one of them is missing or does not come up"""
-        undo.callback(self._remove_mounts)
+        undo.callback(remove_mounts, self.mounts)
         try:
             for server in (self.nfs, self.smb):
                 undo.callback(server.stop)
@@ -79,20 +79,21 @@ class FileServers:
         except BackendError as error:
             raise StandaloneError(str(error)) from error
 
-    def _remove_mounts(self) -> None:
-        """After the servers have stopped, so that the storage can be unmounted."""
-        with suppress(BackendError, OSError):
-            unmount_below(self.mounts)
-            unshare_mounts(self.mounts)
-            for directory in (*self.mounts.iterdir(), self.mounts):
-                directory.rmdir()
-
     def check(self) -> bool:
         """Start again what has died; whether anything had."""
         try:
             return any([self.nfs.check(), self.smb.check()])
         except BackendError as error:
             raise StandaloneError(str(error)) from error
+
+
+def remove_mounts(mounts: Path) -> None:
+    """After the servers have stopped, so that the storage can be unmounted."""
+    with suppress(BackendError, OSError):
+        unmount_below(mounts)
+        unshare_mounts(mounts)
+        for directory in (*mounts.iterdir(), mounts):
+            directory.rmdir()
 
 
 def why_not(storage: Storage) -> str:

@@ -195,7 +195,7 @@ class Standalone:
         ]
         if self.shares:
             kinds = ("shared-file-system", "sharev2")
-            entries += [CatalogEntry(kind, "pumice-shares", f"{self.share_url}/v2") for kind in kinds]
+            entries += [CatalogEntry(kind, "pumice-shares", f"{self.share_url}/v2/$(project_id)s") for kind in kinds]
         self.keystone.catalog(entries)
 
     def _serve(self, undo: ExitStack, service: Service, port: int) -> None:
