@@ -23,7 +23,7 @@ def ensured(shares: Shares) -> ShareBackend:
     """The backend, once it has made sure of all shares."""
     (backend,) = shares.service.backends
     assert isinstance(backend, ShareBackend)
-    end = time.monotonic() + 60
+    end = time.monotonic() + 150
     while not backend.ensured():
         assert time.monotonic() < end
         time.sleep(0.02)
