@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -55,10 +56,13 @@ def test_a_process_that_was_left_behind_is_taken_over(make: Callable[[], Daemon]
     assert not first.alive
 
 
-def test_one_that_was_started_otherwise_is_replaced(make: Callable[[], Daemon], command: list[str]) -> None:
+@pytest.mark.parametrize("other", [{"environment": {"ANOTHER": "one"}}, {"configuration": "port = 1\n"}])
+def test_one_that_was_started_otherwise_is_replaced(
+    make: Callable[[], Daemon], command: list[str], other: dict[str, Any]
+) -> None:
     first, heir = make(), make()
     first.start(command)
-    assert heir.start(command, {"ANOTHER": "environment"})
+    assert heir.start(command, **other)
     assert heir.pid != first.pid
     assert not first.alive
 

@@ -17,6 +17,7 @@ from pumice.share.exports.ganesha import GaneshaExporter
 from pumice.share.exports.ganesha_files import ExportFiles
 from pumice.share.exports.ganesha_server import GaneshaServer
 from tests.support.ganesha import NfsClient, ganesha_server
+from tests.support.tgtd import free_port
 
 pytestmark = pytest.mark.real
 
@@ -242,8 +243,13 @@ def test_a_server_that_was_left_behind_is_taken_over(tmp_path: Path, share: Path
         heir.start()
         assert heir.pid == server.pid
         assert heir.exporter().exports() == {"one": {"ip 127.0.0.1 rw"}}
-        heir.stop()
+        elsewhere = GaneshaServer(
+            tmp_path / "ganesha", server.host, free_port(), server.mount_port, mounts=server.mounts
+        )
+        elsewhere.start()
         assert not server.alive
+        assert NfsClient(elsewhere, 4).read("/first/file") == "hello"
+        elsewhere.stop()
 
 
 def test_a_process_that_died_between_any_two_steps(tmp_path: Path, share: Path) -> None:

@@ -50,14 +50,17 @@ class Daemon:
             return process is not None and process.is_running() and process.status() != psutil.STATUS_ZOMBIE
         return False
 
-    def start(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> bool:
+    def start(
+        self, command: Sequence[str], environment: Mapping[str, str] | None = None, *, configuration: str = ""
+    ) -> bool:
         """Take over the process that a killed predecessor left, or start one.
 
+        :param configuration: what it reads when it starts
         :returns: True when a new one runs
         :raises BackendError: it is missing, or did not come up
         """
         extra = dict(environment or {})
-        wanted = {"command": list(command), "environment": extra}
+        wanted = {"command": list(command), "environment": extra, "configuration": configuration}
         self._process, left = self._left_behind()
         if self._process:
             if left == wanted and self._ready():

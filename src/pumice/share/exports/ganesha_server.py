@@ -119,7 +119,7 @@ class GaneshaServer:
         :raises BackendError: a program is missing or does not come up
         """
         share_mounts(self.mounts)
-        self._write_configuration()
+        configuration = self._write_configuration()
         bus = program("dbus-daemon", "dbus-daemon")
         self._bus_daemon.start([bus, f"--config-file={self._directory}/bus.conf", "--nofork", "--nopidfile"])
         self._mapper.start(
@@ -137,6 +137,7 @@ class GaneshaServer:
                 *("-p", f"{self._directory}/ganesha.pid"),
             ],
             {"DBUS_SYSTEM_BUS_ADDRESS": self.bus},
+            configuration=configuration,
         )
 
     def stop(self) -> None:
@@ -163,7 +164,8 @@ class GaneshaServer:
         for daemon in (self._server, self._mapper, self._bus_daemon):
             daemon.stop()
 
-    def _write_configuration(self) -> None:
+    def _write_configuration(self) -> str:
+        """Write all that the servers read; what NFS-Ganesha does."""
         (self._directory / "recovery").mkdir(exist_ok=True)
         self._files.prepare()
         self._socket.parent.mkdir(mode=0o700, exist_ok=True)
@@ -178,6 +180,7 @@ class GaneshaServer:
             index=self._files.index,
         )
         write_private(self._directory / "ganesha.conf", configuration)
+        return configuration
 
     def _bus_answers(self) -> bool:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:

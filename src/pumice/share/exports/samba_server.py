@@ -85,7 +85,8 @@ class SambaServer:
         write_private(self.configuration, configuration)
         smbd = program("smbd", "samba")
         self._server.start(
-            [*self._prefix, smbd, "--foreground", "--no-process-group", f"--configfile={self.configuration}"]
+            [*self._prefix, smbd, "--foreground", "--no-process-group", f"--configfile={self.configuration}"],
+            configuration=configuration,
         )
 
     def stop(self) -> None:
