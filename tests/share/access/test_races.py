@@ -67,7 +67,7 @@ def test_an_offer_is_accepted_once(world: World) -> None:
     made = world.ok("POST", "/share-transfers", {"transfer": {"share_id": share}}, status=202)["transfer"]
     path, body = f"/share-transfers/{made['id']}/accept", {"accept": {"auth_key": made["auth_key"]}}
     people = ("member_b", "admin", "member_b", "admin")
-    codes = at_once(*[lambda who=who: world.call("POST", path, body, who=who) for who in people])  # type: ignore[misc]
+    codes = at_once(*[lambda who=who: world.call("POST", path, body, who=who) for who in people])
     assert Counter(codes) == {202: 1, 400: 3}
     assert world.all_wrong() == []
 

@@ -128,15 +128,17 @@ def record(tx: Session, done: Pass, results: Mapping[str, Applied]) -> list[Rule
     """
     rules, failed = done.rules, []
     instance = _locked(tx, rules, done.instance.id)
-    if instance is None:
+    if instance is None or instance.access_applied > done.generation:
+        # Gone, or somebody has read the rules after us and written how they fared before us.
         return []
     for rule in done.wanted:
         result = results.get(rule.id, Applied("the backend told nothing of this rule"))
         values: dict[str, Any] = {"state": "error" if result.error else "active"}
         if rules is SHARE and result.key is not None:
             values["access_key"] = result.key
-        unchanged = (rules.rule.id == rule.id, rules.rule.state.not_in(UNDER_WAY))
-        tx.execute(update(rules.rule).where(*unchanged).values(values))
+        # Unless it was given up meanwhile, it must be as it was read: else it is another pass's to tell of.
+        as_read = (~rules.rule.denied, rules.rule.state.in_((done.states[rule.id], "error")))
+        tx.execute(update(rules.rule).where(rules.rule.id == rule.id, *as_read).values(values))
         if result.error and done.states[rule.id] != "error":
             failed.append(rule)
     forget(tx, rules, rules.rule.id.in_(done.denied))
@@ -145,12 +147,11 @@ def record(tx: Session, done: Pass, results: Mapping[str, Applied]) -> list[Rule
 
 
 def give_up(tx: Session, rules: RuleSet, instance_id: str) -> None:
-    """After a failure: no rule waits any longer, but those that another operation will still see to."""
+    """After a failure: no rule waits any longer, unless another operation will still see to them."""
     instance = _locked(tx, rules, instance_id)
-    if instance is None:
+    if instance is None or under_way(tx, rules, instance_id):
         return
-    states = UNDER_WAY.values() if under_way(tx, rules, instance_id) else UNSETTLED
-    waiting = update(rules.rule).where(rules.of(instance), rules.rule.state.in_(tuple(states)))
+    waiting = update(rules.rule).where(rules.of(instance), rules.rule.state.in_(UNSETTLED))
     tx.execute(waiting.values(state="error"))
     _settle(tx, rules, instance)
 
