@@ -85,6 +85,7 @@ def test_users_are_bounded_by_the_project(world: Shares) -> None:
     for wrong in (6, -1):
         world.refused(400, "PUT", QUOTA + query, {"quota_set": {"shares": wrong}}, who="admin")
     assert set_quota(world, query, shares=5)["shares"] == 5
+    world.refused(400, "GET", f"{QUOTA}?user_id={'u' * 256}")
 
 
 def test_limits_of_a_share_type(world: Shares) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SHOW = "quota_set:show"
 TYPES_FROM = "2.39"
+LONGEST_USER = 255
 
 SINCE = {
     "share_groups": "2.40",
@@ -65,6 +66,8 @@ def _asked(tx: Session, req: Request, project_id: str) -> _Asked:
     names = _keys(tx, req)
     if type_name is not None and req.version < TYPES_FROM:
         raise BadRequest(f"share_type is refused: share types have quotas of their own from {TYPES_FROM} on.")
+    if user_id and len(user_id) > LONGEST_USER:
+        raise BadRequest(f"user_id is refused: at most {LONGEST_USER} characters are allowed.")
     if user_id and type_name:
         raise BadRequest("user_id and share_type are refused together: one of them is allowed.")
     if type_name is not None:
