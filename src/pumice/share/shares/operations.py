@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
+from pumice.kernel.backends import capable
 from pumice.kernel.db.base import utcnow
 from pumice.kernel.db.scope import everything
 from pumice.kernel.drivers import BackendError
+from pumice.kernel.moves import End
 from pumice.kernel.operations.kinds import Done, Failure, Next, Outcome
 from pumice.kernel.operations.model import Operation
 from pumice.kernel.operations.worker import Run
@@ -64,7 +66,7 @@ def _build(run: Run) -> Outcome:
     instance = instance_of(run)
     driver, ref = driver_of(run), _ref(run, instance)
     try:
-        paths = _make(run, driver, ref)
+        paths = _make(run, ref)
     except BackendError as error:
         return _elsewhere(run, driver, instance, error)
 
@@ -75,14 +77,15 @@ def _build(run: Run) -> Outcome:
     return Done({"launched_at": utcnow(), "progress": WHOLE}, also)
 
 
-def _make(run: Run, driver: ShareDriver, ref: ShareRef) -> Sequence[Path]:
+def _make(run: Run, ref: ShareRef) -> Sequence[Path]:
     """The one storage call that makes the share."""
     source = run.args["source"]
     if source is None:
-        return driver.create_share(ref)
-    assert isinstance(driver, FromSnapshots)
+        return driver_of(run).create_share(ref)
     with run.db.read() as tx:
         snapshot = snapshot_ref(tx, everything().get(tx, SnapshotInstance, source))
+    detail = Detail.DRIVER_FROM_SNAPSHOT_FAILED
+    driver = capable(run, FromSnapshots, "make shares of snapshots", detail=detail)
     return driver.create_share_from_snapshot(ref, snapshot)
 
 
@@ -234,9 +237,8 @@ def _revert(run: Run) -> Outcome:
         source, share = snapshot_ref(tx, snapshot), everything().get(tx, Share, instance.share_id)
         ref = share_ref(tx, instance)
     growth = source.size - share.size
+    driver = capable(run, Reverts, "revert shares", detail=Detail.DRIVER_REVERT_FAILED, status=End.PREVIOUS)
     try:
-        driver = driver_of(run)
-        assert isinstance(driver, Reverts)
         driver.revert_to_snapshot(ref, source)
         if growth > 0:
             driver_of(run).extend_share(ref, source.size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
+from pumice.kernel.backends import capable
 from pumice.kernel.db.scope import everything
 from pumice.kernel.drivers import BackendError
 from pumice.kernel.moves import Superseded
@@ -39,8 +40,7 @@ def _found(run: Run) -> tuple[SnapshotInstance, SnapshotRef, Share]:
 
 def _create(run: Run) -> Outcome:
     instance, ref, share = _found(run)
-    driver = driver_of(run)
-    assert isinstance(driver, Snapshots)
+    driver = capable(run, Snapshots, "take snapshots")
     try:
         location = driver.create_snapshot(ref)
         paths = exports.export(driver_of(run), ref, share)
@@ -63,9 +63,9 @@ def _abandon(run: Run) -> None:
 def _delete(run: Run) -> Outcome:
     instance, ref, _share = _found(run)
     driver = driver_of(run)
-    assert isinstance(driver, Snapshots)
     try:
-        driver.delete_snapshot(ref)
+        if isinstance(driver, Snapshots):  # another has none: there is nothing but the row
+            driver.delete_snapshot(ref)
     except BackendError as error:
         raise refused(error, Detail.UNKNOWN) from error
     return Done(also=lambda tx: remove_rows(tx, instance))
