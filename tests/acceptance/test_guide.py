@@ -28,7 +28,7 @@ def test_its_commands_do_what_it_says(pumice: Pumice, member: Member, tmp_path: 
         env=pumice.environment() | {"PATH": f"{BIN}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
