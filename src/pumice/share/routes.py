@@ -36,6 +36,7 @@ DIALECT = Dialect(
     accepts_latest=False,
     project_optional_from="2.60",
     base_is_open=False,
+    authorizes_first=True,
     links_always_name_project=False,
     like_filters_from="2.36",
     all_tenants_by_any_word=True,

@@ -335,3 +335,17 @@ def test_methods_that_nobody_knows_are_counted_as_one(toy: Toy) -> None:
         environ["REQUEST_METHOD"] = method
         b"".join(toy.app(environ, lambda *_: None))  # type: ignore[arg-type]
     assert {seen[0] for seen in toy.metrics.seen} == {""}
+
+
+def test_where_the_policy_comes_first_rows_of_others_are_not_looked_up(tmp_path: Path) -> None:
+    for first, status in ((False, 404), (True, 403)):
+        toy = Toy(tmp_path, dataclasses.replace(DIALECT, authorizes_first=first))
+        stone = toy.add(name="theirs")
+        path = f"/stones/{stone.id}"
+        assert (
+            toy.call("POST", f"{path}/action", who="member_b", project=PROJECT_B, body={"throw": None}).status_code
+            == status
+        )
+        # What may be done to own rows is not refused.
+        assert toy.call("DELETE", path, who="member_b", project=PROJECT_B).status_code == 404
+        assert toy.call("DELETE", path).status_code == 204

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
@@ -164,3 +165,16 @@ def test_open_paths_are_those_of_the_base() -> None:
     assert DIALECT.open_paths == {"/", "/v3", "/v3/", "/healthcheck", "/openapi.json", "/v3/openapi.json"}
     closed = dataclasses.replace(DIALECT, base="/v2", base_is_open=False)
     assert closed.open_paths == {"/", "/healthcheck", "/openapi.json", "/v2/openapi.json"}
+
+
+def test_the_base_path_of_others_agrees_on_a_version_and_the_root_names_none(tmp_path: Path) -> None:
+    toy = Toy(tmp_path, dataclasses.replace(DIALECT, base_is_open=False))
+    for asked, status, said in ((None, 200, "3.0"), ("3.71", 200, "3.71"), ("3.72", 406, "3.0"), ("1.2.1", 400, "3.0")):
+        headers = {"X-Test-Identity": "member_a", **({"OpenStack-API-Version": f"volume {asked}"} if asked else {})}
+        answer = toy.client.simulate_get("/v3/", headers=headers)
+        assert answer.status_code == status
+        assert answer.headers["OpenStack-API-Version"] == f"volume {said}"
+        assert answer.headers["Vary"] == "OpenStack-API-Version"
+    root = toy.client.simulate_get("/", headers={"OpenStack-API-Version": "volume 3.71"})
+    assert root.status_code == 300
+    assert not {"openstack-api-version", "vary"} & {name.lower() for name in root.headers}

@@ -205,7 +205,7 @@ def test_public_shares_are_read_by_others_and_changed_by_none_of_them(shares: Sh
         shares.refused(403, method, f"/shares/{id}{path}", body, who="member_b")
     private = shares.share()
     shares.refused(404, "GET", f"/shares/{private}", who="member_b")
-    shares.refused(404, "GET", f"/shares/{private}/export_locations", who="member_b")
+    shares.refused(403, "GET", f"/shares/{private}/export_locations", who="member_b")
     shares.refused(404, "DELETE", f"/shares/{private}", who="member_b")
 
 

@@ -1,14 +1,14 @@
 """The WSGI application of a route table.
 
-A request goes: route, version, body decoded and validated, row loaded, policy, handler. The authentication
-middleware in front has put a `RequestContext` into `environ["pumice.context"]`.
+A request goes: route, version, body decoded and validated, row loaded, policy, handler. Some dialects ask the policy
+before the row too. The authentication middleware in front has put a `RequestContext` into `environ["pumice.context"]`.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -162,19 +162,23 @@ class _Endpoint:
         return (decode(shape, version, value, key) if shape else None), row
 
     def _call(self, req: Request, route: Route, variables: dict[str, str]) -> Any:
-        target = {"project_id": req.context.project_id, "user_id": req.context.user_id}
+        rules = [rule for rule in ((route.policy,) if isinstance(route.policy, str) else route.policy) if rule]
+        own = {"project_id": req.context.project_id, "user_id": req.context.user_id}
         arguments: list[Any] = [req]
+        if not route.load or req.dialect.authorizes_first:
+            _authorize(req, rules, own)
         if route.load:
             row_id = variables.pop(next(iter(variables)))
             with self._site.service.db.read() as tx:
                 row = req.scope.get(tx, route.load, row_id)
             arguments.append(row)
-            target = {"project_id": getattr(row, "project_id", req.context.project_id)}
-            target["user_id"] = getattr(row, "user_id", req.context.user_id)
-        for rule in (route.policy,) if isinstance(route.policy, str) else route.policy:
-            if rule:
-                req.authorize(rule, target)
+            _authorize(req, rules, {name: getattr(row, name, value) for name, value in own.items()})
         return route.handler(*arguments, **variables)
+
+
+def _authorize(req: Request, rules: Sequence[str], target: Mapping[str, Any]) -> None:
+    for rule in rules:
+        req.authorize(rule, target)
 
 
 class _Versions:
@@ -184,8 +188,18 @@ class _Versions:
         self._site = site
 
     def respond(self, raw: falcon.Request, resp: falcon.Response) -> None:
+        dialect = self._site.dialect
+        at_root = raw.path == "/"
+        if not dialect.base_is_open:
+            unversioned = dialect.answer_headers(dialect.minimum, experimental=False)
+            if at_root:
+                for name in unversioned:
+                    resp.delete_header(name)
+            else:
+                version = dialect.negotiate(raw.get_header(dialect.header))
+                resp.set_headers(dialect.answer_headers(version, experimental=False))
         endpoint = self._site.place(raw).endpoint
-        _fill(resp, self._site.dialect.document(endpoint), 300 if raw.path == "/" else 200)
+        _fill(resp, dialect.document(endpoint), 300 if at_root else 200)
 
 
 class _Fixed:

@@ -72,7 +72,9 @@ class Dialect:
     :param experimental_header: the header without which experimental routes do not exist; empty: none
     :param accepts_latest: the word "latest" selects the maximum
     :param project_optional_from: from this version on, paths exist without the project id too
-    :param base_is_open: the versions document at the base path needs no token; that at the root never does
+    :param base_is_open: the versions document at the base path needs neither a token nor a version; where it does, the
+        one at the root, which never does, is answered without a version
+    :param authorizes_first: who may do something to no row, not even an own one, is refused before the row is looked up
     :param links_always_name_project: links hold the project id even where the request's path does not
     :param wrong_method_status: the answer to a known path with a method that has no handler (404 or 405)
     :param unknown_filters_refused_from: below it, filters that are not configured are dropped for
@@ -92,6 +94,7 @@ class Dialect:
     accepts_latest: bool = True
     project_optional_from: str
     base_is_open: bool = True
+    authorizes_first: bool = False
     links_always_name_project: bool = True
     wrong_method_status: int = 404
     unknown_filters_refused_from: str = ""

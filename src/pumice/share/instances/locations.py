@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from pumice.kernel.api.routes import Route
 from pumice.kernel.db.scope import everything
-from pumice.kernel.errors import NotFound
+from pumice.kernel.errors import Forbidden, NotFound
 from pumice.kernel.metadata import MetadataOf
 from pumice.share.instances.shapes import LocationDetail, LocationSummary
 from pumice.share.shares.metadata import keep_admin_keys
@@ -37,15 +37,23 @@ def _one(tx: Session, req: Request, id: str, *where: ColumnElement[bool]) -> Exp
     return found[0]
 
 
+def _of_visible(tx: Session, req: Request, share_id: str) -> ColumnElement[bool]:
+    """:raises Forbidden: it is another project's share; everywhere else that is as if there were none"""
+    share = everything().find(tx, Share, share_id)
+    if share and req.scope.find(tx, Share, share_id) is None:
+        raise Forbidden(f"Share {share_id} is another project's: its export locations cannot be read.")
+    return ExportLocation.share_id == visible(tx, req, share_id).id
+
+
 def index(req: Request, share_id: str) -> dict[str, Any]:
     with req.service.db.read() as tx:
-        rows = _rows(tx, req, ExportLocation.share_id == visible(tx, req, share_id).id)
+        rows = _rows(tx, req, _of_visible(tx, req, share_id))
     return {"export_locations": req.views(LocationSummary, rows)}
 
 
 def show(req: Request, share_id: str, location_id: str) -> dict[str, Any]:
     with req.service.db.read() as tx:
-        row = _one(tx, req, location_id, ExportLocation.share_id == visible(tx, req, share_id).id)
+        row = _one(tx, req, location_id, _of_visible(tx, req, share_id))
     return {"export_location": req.view(LocationDetail, row)}
 
 
