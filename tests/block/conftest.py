@@ -19,6 +19,7 @@ from pumice.kernel.api.routes import Route, Rule
 from pumice.kernel.db import migrations
 from pumice.kernel.db.engine import Database
 from pumice.kernel.service import Service
+from tests.support.databases import url_of
 from tests.support.identity import PEOPLE, Identity
 
 NOTIFYING = "[oslo_messaging_notifications]\ndriver = log\n"
@@ -70,10 +71,14 @@ class BlockApi:
 def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An SQLite file with the newest schema, to be copied."""
     file = tmp_path_factory.mktemp("schema") / "block.sqlite"
-    db = Database(f"sqlite:///{file}")
+    _upgrade(f"sqlite:///{file}")
+    return file
+
+
+def _upgrade(url: str) -> None:
+    db = Database(url)
     migrations.upgrade(db, "block")
     db.close()
-    return file
 
 
 MakeApi = Callable[..., BlockApi]
@@ -92,11 +97,16 @@ def make_api(tmp_path: Path, empty_database: Path) -> Iterator[MakeApi]:
     ) -> BlockApi:
         directory = tmp_path / str(len(services))
         directory.mkdir()
-        shutil.copy(empty_database, directory / "block.sqlite")
+        url = url_of(directory / "block.sqlite")
+        if url.startswith("sqlite"):
+            shutil.copy(empty_database, directory / "block.sqlite")
+        else:
+            _upgrade(url)
         file = directory / "pumice.conf"
         file.write_text(NOTIFYING)
         general = {"state_path": str(directory), "host": "here", **options}
-        conf = config.load("block", [file], {"DEFAULT": general, **(sections or {})})
+        given = {"DEFAULT": general, "database": {"connection": url}, **(sections or {})}
+        conf = config.load("block", [file], given)
         service = Service("block", conf, replace(API, table=routes, rules=rules), [], quotas_of(conf))
         services.append(service)
         service.db.write(ensure_default_type)
