@@ -27,6 +27,11 @@ BOUND = 300.0
 
 
 def _apply(of: RuleSet, run: Run) -> Outcome:
+    with run.db.read() as tx:
+        instance = everything().find(tx, of.instance, run.operation.resource_id)
+    if instance is not None and instance.access_applied >= instance.access_wanted:
+        # Somebody has, while this waited for its turn.
+        return Done()
     run.check()
     backend: ShareBackend = run.environment
     try:
