@@ -73,8 +73,9 @@ def test_what_cannot_be_taken_over(shares: Shares) -> None:
         (422, body("p", service_host=None)),
         (422, body("p", protocol="")),
         (422, {"share": {"export_path": "p", "protocol": "NFS"}}),
-        (400, body("p", protocol="SMTP")),
+        (400, body("p", protocol="x" * 17)),
         (400, body("p", service_host="here@sim")),
+        (404, body("p", service_host="there#sim")),
         (404, body("p", service_host="there@sim#sim")),
         (404, body("p", service_host="here@sim#other")),
         (404, body("p", share_type="nothing")),
@@ -87,8 +88,9 @@ def test_what_cannot_be_taken_over(shares: Shares) -> None:
     assert used(shares) == (0, 0)
 
 
-def test_what_the_backend_has_not_ends_in_manage_error(shares: Shares) -> None:
-    id = managed(shares, "127.0.0.1:/nothing")
+@pytest.mark.parametrize("asked", [{}, {"protocol": "SMTP"}])
+def test_what_the_backend_has_not_ends_in_manage_error(shares: Shares, asked: dict[str, str]) -> None:
+    id = managed(shares, "127.0.0.1:/nothing", **asked)
     assert shares.rest(f"/shares/{id}") == "manage_error"
     assert used(shares) == (1, 0)
     (message,) = shares.ok("GET", f"/messages?resource_id={id}", who="admin")["messages"]

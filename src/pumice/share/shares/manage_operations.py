@@ -42,8 +42,11 @@ def _found(run: Run) -> tuple[ShareInstance, ShareRef]:
 
 def _manage(run: Run) -> Outcome:
     instance, ref = _found(run)
+    manager, known = manager_of(run), driver_of(run).protocols
+    if ref.proto not in known:
+        raise Failure(f"{ref.proto} is no protocol of the backend: {', '.join(known)} are", detail=Detail.UNKNOWN)
     try:
-        size, paths = manager_of(run).manage_share(ref, run.args["export_path"], run.args["driver_options"])
+        size, paths = manager.manage_share(ref, run.args["export_path"], run.args["driver_options"])
     except BackendError as error:
         raise refused(error, Detail.UNKNOWN) from error
 
