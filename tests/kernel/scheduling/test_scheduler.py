@@ -233,3 +233,9 @@ def test_two_schedulers_and_forty_requests_for_a_room_of_twenty(
     assert {name: placed.count(f"h@b#{name}") for name in frees} == frees
     with db.read() as tx:
         assert sum(tx.execute(select(Pool.allocated_gb)).scalars()) == 20
+
+
+def test_a_pool_that_failed_the_request_is_not_tried_again() -> None:
+    pools = [pool("h@a#1"), pool("h@b#1")]
+    ranking = Scheduler([], []).rank(request(attempted=frozenset({"h@a#1"})), pools)
+    assert [one.host for one in ranking.pools] == ["h@b#1"]

@@ -119,11 +119,14 @@ def covers(name: str, host: str) -> bool:
 
 
 def _in_service(request: PlacementRequest, pools: Sequence[PoolState]) -> list[PoolState]:
-    """Pools of live backends. One that is disabled takes nothing new, but what it has may grow."""
+    """Pools of live backends. One that is disabled takes nothing new, but what it has may grow.
+
+    A pool that failed this request before is not tried again, whatever filters are configured.
+    """
     growing = request.kind is Kind.EXTEND
     only = request.current if growing else request.only
     if only is not None:
         pools = [pool for pool in pools if covers(only, pool.host)]
     if growing:
         return [pool for pool in pools if pool.state.serving]
-    return [pool for pool in pools if pool.state.taking]
+    return [pool for pool in pools if pool.state.taking and pool.host not in request.attempted]
