@@ -64,7 +64,7 @@ class OneWriter:
     """WSGI middleware: requests that change something go one at a time.
 
     SQLite has one writer, and a transaction that finds only half-way that it has to write cannot wait for another:
-    it fails at once, and Keystone does not run it again. Tokens are made without writing.
+    it fails at once, and Keystone does not run it again. Making a token writes too, at a user's first login of a day.
     """
 
     def __init__(self, app: WSGIApplication) -> None:
@@ -72,8 +72,7 @@ class OneWriter:
         self._lock = threading.Lock()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        reads = environ["REQUEST_METHOD"] in ("GET", "HEAD")
-        if reads or environ.get("PATH_INFO") == "/v3/auth/tokens":
+        if environ["REQUEST_METHOD"] in ("GET", "HEAD"):
             return self._app(environ, start_response)
         with self._lock:
             return list(self._app(environ, start_response))
