@@ -28,7 +28,7 @@ class Detail(Code):
     """Why it went wrong."""
 
     UNKNOWN = "001", "The cause is not known."
-    NO_BACKEND = "002", "No backend could take the request. Another size or another share type may do."
+    NO_BACKEND = "002", "No storage could be allocated for this share request. Another size or share type may do."
     NETWORK_NOT_SUPPORTED = "003", "The backend takes no share network in its present setup."
     NO_SHARE_SERVER = "004", "No share server could be found or made on the share network."
     ACTIVE_REPLICA_NOT_AVAILABLE = "005", "A new replica needs an active replica that is available."

@@ -48,7 +48,7 @@ def test_a_slash_at_the_end_is_another_path(toy: Toy) -> None:
 
 
 def test_what_does_not_exist(toy: Toy) -> None:
-    for path in ("/nothing", "/stones/a/b/c", "/stones/detail/action", "/stones/%00"):
+    for path in ("/nothing", "/stones/a/b/c", "/stones/detail/action", "/stones/%00", "/stones/"):
         assert fault(toy.call("GET", path))[:2] == (404, "itemNotFound"), path
     assert toy.client.simulate_get("/v9/x").status_code == 404
     assert toy.client.simulate_get(f"/v3/{PROJECT_A}").status_code == 404

@@ -193,7 +193,7 @@ def test_messages(shares: Shares) -> None:
         "resource_id",
         "user_message",
     }
-    assert shown["user_message"].startswith("Creating the share on its backend: No backend")
+    assert shown["user_message"].startswith("Creating the share on its backend: No storage could")
 
     def listed(query: str, **more: str) -> set[str]:
         return {one["request_id"] for one in shares.ok("GET", f"/messages{query}", **more)["messages"]}

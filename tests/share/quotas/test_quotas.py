@@ -85,6 +85,8 @@ def test_users_are_bounded_by_the_project(world: Shares) -> None:
     for wrong in (6, -1):
         world.refused(400, "PUT", QUOTA + query, {"quota_set": {"shares": wrong}}, who="admin")
     assert set_quota(world, query, shares=5)["shares"] == 5
+    for forced in (6, -1):
+        assert set_quota(world, query, shares=forced, force=True)["shares"] == forced
     world.refused(400, "GET", f"{QUOTA}?user_id={'u' * 256}")
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,7 @@ def test_the_older_names_of_name_and_description_count(shares: Shares) -> None:
         (403, {"metadata": {"__managed_at": "now"}}, "administrators"),
         (400, {"mount_point_name": "a"}, "mount_point_name_support"),
         (400, {"scheduler_hints": {"same_host": "here"}}, "same_host"),
+        (404, {"scheduler_hints": {"different_host": str(uuid.UUID(int=1))}}, "could not be found"),
         (400, {"scheduler_hints": {"only_host": "here@sim#sim"}}, "administrators"),
         (400, {"encryption_key_ref": "0" * 32}, "encryption_key_ref"),
     ],

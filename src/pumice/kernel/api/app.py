@@ -101,7 +101,7 @@ class _Endpoint:
 
     def respond(self, raw: falcon.Request, resp: falcon.Response, **variables: str) -> None:
         values = [variables[f"v{n}"] for n in range(len(variables))]
-        if "\0" in raw.path or (self._in_project and not self._site.project_id.fullmatch(values[0])):
+        if "\0" in raw.path or not all(values) or (self._in_project and not self._site.project_id.fullmatch(values[0])):
             raise NotFound(f"{raw.method} {raw.path} does not exist")
         if raw.method not in self._rows:
             refusal = NotFound if self._site.dialect.wrong_method_status == 404 else MethodNotAllowed

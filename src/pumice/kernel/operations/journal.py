@@ -354,9 +354,9 @@ class Journal:
             status = failure.status or kind.move.failed
             moves.end(tx, kind.model, operation.resource_id, status, operation_id=operation.id)
             kind.after(tx, operation)
-        self.message(tx, operation, failure.detail)
+        self.message(tx, operation, failure.detail, failure.action)
 
-    def message(self, tx: Session, operation: Operation, detail: Code) -> None:
+    def message(self, tx: Session, operation: Operation, detail: Code, action: Code | None = None) -> None:
         """Tell the user what went wrong in an operation, whole or in part; of a kind that has an `action`."""
         kind = self.kinds[operation.kind]
         if kind.action is None:
@@ -368,7 +368,7 @@ class Journal:
             request_id=operation.request_id,
             resource_type=resource_type,
             resource_id=resource_id,
-            action=kind.action,
+            action=action or kind.action,
             detail=detail,
             ttl=self._message_ttl,
         )

@@ -65,13 +65,22 @@ class Failure(Exception):
     :param text: for the operator's log and the operation's `error`; no secret in it
     :param detail: the code of the user's message
     :param status: where the move ends instead of `move.failed`
+    :param action: what was being done, where that is not the kind's `action`
     """
 
-    def __init__(self, text: str, *, detail: Code = Cause.UNKNOWN, status: str | End | None = None) -> None:
+    def __init__(
+        self,
+        text: str,
+        *,
+        detail: Code = Cause.UNKNOWN,
+        status: str | End | None = None,
+        action: Code | None = None,
+    ) -> None:
         super().__init__(text)
         self.text = text
         self.detail = detail
         self.status = status
+        self.action = action
 
 
 Outcome = Done | Next | Wait

@@ -34,13 +34,17 @@ class Placer:
 
     :param binary: of the services whose backends are chosen from
     :param refusal: the detail of the user's message when no pool will do
+    :param action: the message's action, where it is not that of the operation
     """
 
-    def __init__(self, scheduler: Scheduler, view: PoolView, *, binary: str, refusal: Code) -> None:
+    def __init__(
+        self, scheduler: Scheduler, view: PoolView, *, binary: str, refusal: Code, action: Code | None = None
+    ) -> None:
         self._scheduler = scheduler
         self._view = view
         self._binary = binary
         self.refusal = refusal
+        self.action = action
 
     def place(self, run: Run, request: PlacementRequest, write: Callable[[Session, PoolState], None]) -> None:
         """Claim room on the best pool, and `write` in the same transaction that it was chosen.
@@ -69,13 +73,13 @@ class Placer:
         except NoValidPool as error:
             if error.unsure:
                 raise RoomUnsure from error
-            raise Failure(str(error), detail=self.refusal) from error
+            raise Failure(str(error), detail=self.refusal, action=self.action) from error
 
     def ask_again(self, run: Run) -> Next:
         """Have the backends report anew, and run the step again soon."""
         asked = run.checkpoint.get("asked", 0)
         if asked >= ASKED:
-            raise Failure("no pool has room", detail=self.refusal)
+            raise Failure("no pool has room", detail=self.refusal, action=self.action)
         run.journal.bus.publish(SAMPLES_WANTED, {})
         return Next(run.operation.step, checkpoint={"asked": asked + 1}, delay=1.0)
 

@@ -108,7 +108,7 @@ def update(req: Request, id: str) -> dict[str, Any]:
             raise BadRequest(f"Nothing is given: at least one of {', '.join(asked.keys)} with its limit is needed.")
         if not force:
             refuse_below_use(asked.keys, limits, quotas.usages(tx, id))
-        if not asked.whole:
+        if not force and not asked.whole:
             _refuse_above_project(asked.keys, limits, quotas.limits(tx, id, asked.keys))
         quotas.set_limits(tx, id, limits)
         return named(asked.keys, asked.limits(tx, quotas))

@@ -61,6 +61,8 @@ def _accept(tx: Session, req: Request, asked: NewShare, hints: Mapping[str, Any]
     service, conf = req.service, req.service.conf
     share_id, instance_id, operation_id = ids
     _check_keys(asked, conf.enabled_share_protocols)
+    for named in (*hints["same_host"], *hints["different_host"]):
+        req.scope.get(tx, Share, named)
     source = _source(tx, req, asked)
     share_type = _type(tx, req, asked, source)
     specs = share_type.extra_specs if share_type else {}
