@@ -119,6 +119,8 @@ def test_a_type_is_changed_from_2_50_on(shares: Shares) -> None:
     assert shares.ok("PUT", path, {"share_type": {"name": None, "description": "f"}}, who="admin")["share_type"][
         "name"
     ] == ("faster")
+    emptied = shares.ok("PUT", path, {"share_type": {"description": ""}}, who="admin")["share_type"]
+    assert (emptied["name"], emptied["description"]) == ("faster", None)
     for wrong in ({}, {"name": " "}, {"name": None}, {"name": "n" * 256}, {"share_type_access:is_public": "x"}):
         shares.refused(400, "PUT", path, {"share_type": wrong}, who="admin")
     create(shares, "other")

@@ -50,7 +50,7 @@ class CreateType(Shape):
 
 
 class TypeChanges(Shape):
-    """What is null stays as it is."""
+    """What is null stays as it is; an empty description takes the type's away."""
 
     name: Name | None = None
     description: Text | None = None
@@ -63,7 +63,8 @@ class TypeChanges(Shape):
             raise ValueError("one of name, description and share_type_access:is_public is needed")
 
     def changes(self) -> dict[str, Any]:
-        return {name: value for name, value in self.given().items() if value is not None}
+        given = {name: value for name, value in self.given().items() if value is not None}
+        return given | {"description": given["description"] or None} if "description" in given else given
 
 
 class UpdateType(Shape):
