@@ -37,6 +37,7 @@ DIALECT = Dialect(
     project_optional_from="2.60",
     base_is_open=False,
     authorizes_first=True,
+    actions_go_missing=True,
     links_always_name_project=False,
     like_filters_from="2.36",
     all_tenants_by_any_word=True,

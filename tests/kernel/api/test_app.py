@@ -177,6 +177,14 @@ def test_an_action_below_its_version_is_an_unknown_key(toy: Toy) -> None:
     assert fault(answer) == (400, "badRequest", "one action is expected, got throw; allowed here are: cut")
 
 
+def test_an_action_below_its_version_is_missing_where_the_dialect_says_so(tmp_path: Path) -> None:
+    toy = Toy(tmp_path, dataclasses.replace(DIALECT, actions_go_missing=True))
+    path = f"/stones/{toy.add().id}/action"
+    for body, status in (({"throw": None}, 404), ({"fly": None}, 400), ({"throw": None, "cut": None}, 400)):
+        assert fault(toy.call("POST", path, who="admin_a", body=body, version="3.9"))[0] == status
+    toy.db.close()
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -221,3 +222,13 @@ def test_extra_specs_one_by_one(shares: Shares) -> None:
     ok("DELETE", "/snapshot_support", status=202, version="2.24")
     for method, more in (("GET", ""), ("GET", "/a"), ("DELETE", "/a")):
         shares.refused(403, method, path + more)
+
+
+def test_zones_are_kept_tidy_and_types_found_by_them(shares: Shares) -> None:
+    some = create(shares, "some", DHSS | {"availability_zones": " az1 ,  az2, az 3 ", "shares": 5})
+    assert (some["extra_specs"]["availability_zones"], some["extra_specs"]["shares"]) == ("az1,az2,az 3", "5")
+    for zones, found in (("az 3, az1", True), ("az2", True), ("az", False), ("az1,az4", False), ("az_", False)):
+        query = urlencode({"extra_specs": {"availability_zones": zones}})
+        names = {one["name"] for one in shares.ok("GET", f"/types?{query}", who="admin")["share_types"]}
+        assert "default" in names
+        assert ("some" in names) is found, zones

@@ -156,7 +156,10 @@ class _Endpoint:
         if not rows[0][0].action:
             route = rows[0][0]
             return (decode(route.body, version, text) if route.body else None), rows[0]
-        key, value = bodies.action(text, {route.action for route, _ in rows})
+        elsewhere = (
+            {route.action for route, _ in self._rows[raw.method]} if self._site.dialect.actions_go_missing else ()
+        )
+        key, value = bodies.action(text, {route.action for route, _ in rows}, elsewhere)
         row = next(row for row in rows if row[0].action == key)
         shape = row[0].body
         return (decode(shape, version, value, key) if shape else None), row

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 import falcon
 import msgspec
 
-from pumice.kernel.errors import BadRequest, OverLimit, UnsupportedMediaType
+from pumice.kernel.errors import BadRequest, NotFound, OverLimit, UnsupportedMediaType
 
 _DEEPEST = 64
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
@@ -33,13 +34,18 @@ def read(raw: falcon.Request, most: int) -> bytes:
     return text
 
 
-def action(text: bytes, known: set[str]) -> tuple[str, msgspec.Raw]:
-    """The key of an action's body, and the JSON text under it. Raises BadRequest unless it is one of `known`."""
+def action(text: bytes, known: set[str], missing: Collection[str] = ()) -> tuple[str, msgspec.Raw]:
+    """The key of an action's body, and the JSON text under it.
+
+    Raises NotFound where it is not one of `known` but of `missing`, BadRequest where it is neither.
+    """
     try:
         body = _ACTION.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
         raise BadRequest(f"the body is not a JSON object: {error}") from None
     keys = [key for key in body if key != "type"]
+    if len(keys) == 1 and keys[0] not in known and keys[0] in missing:
+        raise NotFound(f"the action {keys[0]} does not exist at this version")
     if len(keys) != 1 or keys[0] not in known:
         given = ", ".join(keys)[:200] or "none"
         raise BadRequest(f"one action is expected, got {given}; allowed here are: {', '.join(sorted(known))}")

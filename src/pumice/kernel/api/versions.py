@@ -77,6 +77,8 @@ class Dialect:
     :param authorizes_first: who may do something to no row, not even an own one, is refused before the row is looked up
     :param links_always_name_project: links hold the project id even where the request's path does not
     :param wrong_method_status: the answer to a known path with a method that has no handler (404 or 405)
+    :param actions_go_missing: an action that only other versions have is answered with 404, as a route would be;
+        elsewhere it is an unknown one (400)
     :param unknown_filters_refused_from: below it, filters that are not configured are dropped for
         non-admins, from it on they are refused; empty: always dropped
     :param all_tenants_by_any_word: `all_tenants` means yes with any value that is no false word, also without one
@@ -97,6 +99,7 @@ class Dialect:
     authorizes_first: bool = False
     links_always_name_project: bool = True
     wrong_method_status: int = 404
+    actions_go_missing: bool = False
     unknown_filters_refused_from: str = ""
     like_filters_from: str = ""
     all_tenants_by_any_word: bool = False

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Select, delete, exists
 from sqlalchemy.orm import Session
 
-from pumice.kernel.db.base import new_id
+from pumice.kernel.db.base import new_id, utcnow
 from pumice.kernel.db.engine import Database
 from pumice.kernel.db.scope import everything
 from pumice.kernel.moves import Superseded
@@ -108,6 +108,7 @@ def store(tx: Session, instance: ShareInstance, paths: Sequence[Path]) -> None:
                     preferred=one.preferred,
                     is_admin_only=one.is_admin_only,
                     meta=dict(one.metadata),
+                    updated_at=utcnow(),  # clients read a time in it from the start
                 )
             )
         elif (row.preferred, row.is_admin_only) != (one.preferred, one.is_admin_only):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, and_, false, func
+from sqlalchemy import ColumnElement, and_, false, func, or_
 from sqlalchemy.orm import Session
 
 from pumice.kernel.api.values import FALSE_WORDS, TRUE_WORDS
@@ -34,9 +34,17 @@ def _with_specs(text: str, req: Request) -> ColumnElement[bool]:
     wanted = dictionary(text)
     if not (req.context.is_admin or specs.OPEN.issuperset(wanted)):
         return false()
-    free = {key: value for key, value in wanted.items() if key not in specs.BOOLEAN}
+    flags_and_zones = {*specs.BOOLEAN, specs.ZONES}
+    free = {key: value for key, value in wanted.items() if key not in flags_and_zones}
     flags = [_has_flag(key, str(value)) for key, value in wanted.items() if key in specs.BOOLEAN]
-    return and_(pairs(ShareType.extra_specs, repr(free), req.version), *flags)
+    zones = [_allows(zone) for zone in specs.zones({specs.ZONES: str(wanted.get(specs.ZONES, ""))})]
+    return and_(pairs(ShareType.extra_specs, repr(free), req.version), *flags, *zones)
+
+
+def _allows(zone: str) -> ColumnElement[bool]:
+    """A type that names no zones allows all."""
+    named = ShareType.extra_specs[specs.ZONES].as_string()
+    return or_(named.is_(None), ("," + named + ",").contains(f",{zone},", autoescape=True))
 
 
 def _has_flag(key: str, value: str) -> ColumnElement[bool]:

@@ -21,12 +21,14 @@ _texts = mapping(re.compile(r"[A-Za-z0-9\-_:.]{1,255}"), SPEC_KEY_RULE)
 
 
 def _specs(value: Any) -> dict[str, str]:
-    """Booleans are as good as text."""
+    """Booleans and whole numbers are as good as text; zones are kept without blanks around them."""
     if isinstance(value, dict):
-        value = {key: str(one) if isinstance(one, bool) else one for key, one in value.items()}
+        value = {key: str(one) if isinstance(one, int) else one for key, one in value.items()}
     given: dict[str, str] = _texts.parse(value)
     if empty := [key for key, one in given.items() if not one and key != specs.MOUNT_POINT_PREFIX]:
         raise ValueError(f"the value of {empty[0]!r} is empty: 1 to 255 characters are allowed")
+    if specs.ZONES in given:
+        given[specs.ZONES] = ",".join(specs.zones(given)) or given[specs.ZONES]
     return given
 
 
