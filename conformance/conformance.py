@@ -1,4 +1,4 @@
-"""Tempest's block storage tests against a running service: selects, configures, runs, and says what passed."""
+"""Tempest's tests of a service against a running one: selects, configures, runs, and says what passed."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from typing import Any
 import keystoneauth1.exceptions
 import openstack
 import subunit
-import tempest
 import testtools
 import yaml
+from suites import SUITES, Pools, Suite
 
-SUITES = r"^(tempest\.api\.volume|cinder_tempest_plugin\.(api|rbac))\."
-LEFT_OUT = Path(__file__).with_name("left-out.yaml")
-SERVICE = "block-storage-under-test"
+HERE = Path(__file__).resolve().parent
 
 
 def main() -> int:
     asked = arguments()
     work = asked.cache / "runs" / time.strftime("%Y%m%d-%H%M%S")
     work.mkdir(parents=True, mode=0o700)
+    suite = SUITES[asked.service]
     cloud = openstack.connect(cloud=asked.os_cloud)
-    with catalog_type(cloud, asked.endpoint) as service:
-        pools = pools_of(cloud, service)
-        write_configuration(work, cloud, service, pools)
-        chosen = selection(listing(work), facts={"two_backends": len(backends(pools)) > 1})
+    with catalog_type(cloud, suite, asked.endpoint) as service:
+        pools = pools_of(cloud, suite, service)
+        write_configuration(work, cloud, suite, service, pools)
+        left_out = HERE / suite.left_out
+        chosen = selection(listing(work, suite.tests), left_out, suite.facts(pools))
         wanted = [name for name in chosen.selected if re.search(asked.regex, name)]
         if asked.list:
             print(*wanted, sep="\n")
             return 0
         outcome = run(work, wanted, asked.concurrency)
-    report(outcome, wanted, chosen.reasons)
+    report(outcome, wanted, chosen.reasons, left_out.name)
     print(f"log: {work / 'tempest.log'}")
     return 0 if outcome.passed.issuperset(wanted) and not outcome.failed else 1
 
@@ -49,10 +49,13 @@ def main() -> int:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="conformance/run", description=__doc__)
     parser.add_argument("regex", nargs="?", default="", help="run only what this matches of the selected tests")
+    parser.add_argument("--service", choices=SUITES, default="block", help="what to test; block by default")
     parser.add_argument(
         "--os-cloud", default=os.environ.get("OS_CLOUD", "pumice"), help="entry of clouds.yaml, an administrator's"
     )
-    parser.add_argument("--endpoint", help="URL of the API (up to /v3) to test instead of the one in the catalog")
+    parser.add_argument(
+        "--endpoint", help="URL of the API (up to /v3 or /v2) to test instead of the one in the catalog"
+    )
     parser.add_argument("--concurrency", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="print the selected tests and run nothing")
     parser.add_argument("--cache", type=Path, required=True, help=argparse.SUPPRESS)
@@ -60,53 +63,49 @@ def arguments() -> argparse.Namespace:
 
 
 @contextlib.contextmanager
-def catalog_type(cloud: openstack.connection.Connection, endpoint: str | None) -> Iterator[str]:
+def catalog_type(cloud: openstack.connection.Connection, suite: Suite, endpoint: str | None) -> Iterator[str]:
     """The service type to look for in the catalog. Another endpoint gets an entry of its own there meanwhile."""
     if endpoint is None:
-        yield "block-storage"
+        yield suite.catalog_type
         return
     identity: Any = cloud.identity
-    for leftover in identity.services(type=SERVICE):
+    name = f"{suite.catalog_type}-under-test"
+    for leftover in identity.services(type=name):
         identity.delete_service(leftover)
-    service = identity.create_service(type=SERVICE, name=SERVICE)
+    service = identity.create_service(type=name, name=name)
     try:
         url = f"{endpoint.rstrip('/')}/%(project_id)s"
         region = cloud.config.get_region_name()
         identity.create_endpoint(service_id=service.id, interface="public", url=url, region_id=region)
         cloud.session.invalidate()  # the token in hand carries the catalog without it
-        yield SERVICE
+        yield name
     finally:
         identity.delete_service(service)
 
 
-def pools_of(cloud: openstack.connection.Connection, service: str) -> list[dict[str, Any]]:
+def pools_of(cloud: openstack.connection.Connection, suite: Suite, service: str) -> Pools:
     """The pools with their capabilities. Exits when the service shows none."""
     try:
         answer = cloud.session.get(
-            "/scheduler-stats/get_pools?detail=true",
+            suite.pools,
             endpoint_filter={"service_type": service, "region_name": cloud.config.get_region_name()},
         )
     except keystoneauth1.exceptions.ClientException as error:
         sys.exit(f"The service does not show its pools: {error}")
-    pools: list[dict[str, Any]] = answer.json()["pools"]
+    pools: Pools = answer.json()["pools"]
     if not pools:
-        sys.exit("The service has no pool: is a volume worker up?")
+        sys.exit("The service has no pool: is a worker up?")
     return pools
 
 
-def backends(pools: Sequence[Mapping[str, Any]]) -> list[str]:
-    return sorted({pool["capabilities"]["volume_backend_name"] for pool in pools})
-
-
 def write_configuration(
-    work: Path, cloud: openstack.connection.Connection, service: str, pools: Sequence[Mapping[str, Any]]
+    work: Path, cloud: openstack.connection.Connection, suite: Suite, service: str, pools: Pools
 ) -> None:
     identity: Any = cloud.identity
     auth = cloud.config.get_auth_args()
     region = cloud.config.get_region_name()
-    capabilities = pools[0]["capabilities"]
     domain = identity.get_domain(auth.get("user_domain_id", "default")).name
-    options: dict[str, dict[str, object]] = {
+    options: dict[str, Mapping[str, object]] = {
         "DEFAULT": {"log_file": work / "tempest.log", "debug": True},
         "oslo_concurrency": {"lock_path": work / "locks"},
         "auth": {
@@ -124,52 +123,16 @@ def write_configuration(
             "auth_version": "v3",
             "region": region,
         },
-        # There is no Nova, Neutron, Swift or Glance. But Tempest has whole classes of volume tests fail or skipped
-        # without Neutron and Glance that need neither: so both are declared, at the address of Keystone, which
-        # knows nothing (404) of the one thing asked there, a deleted project's default security group.
-        "service_available": {
-            "cinder": True,
-            "glance": True,
-            "neutron": True,
-            "nova": False,
-            "swift": False,
-            "horizon": False,
-        },
-        "network": {"catalog_type": "identity", "region": region},
-        "image": {"catalog_type": "identity", "region": region},
-        "volume": {
-            "catalog_type": service,
-            "region": region,
-            "min_microversion": "3.0",
-            "max_microversion": "3.71",
-            "backend_names": ",".join(backends(pools)),
-            "storage_protocol": capabilities["storage_protocol"],
-            "vendor_name": capabilities["vendor_name"],
-            "volume_size": 1,
-            "build_interval": 1,
-            "build_timeout": 120,
-        },
-        "volume-feature-enabled": {
-            "backup": False,
-            "clone": True,
-            "consistency_group": False,
-            "extend_volume_with_snapshot": True,
-            "manage_snapshot": False,
-            "manage_volume": False,
-            "multi_backend": len(backends(pools)) > 1,
-            "snapshot": True,
-            "volume_revert": True,
-        },
-        "enforce_scope": {"cinder": True},
+        **suite.options(service, region, pools),
     }
     configuration = configparser.RawConfigParser()
     configuration.read_dict(options)
     with (work / "tempest.conf").open("w") as file:
         os.fchmod(file.fileno(), 0o600)
         configuration.write(file)
-    packages = Path(tempest.__file__).parent.parent
+    discovery = HERE / "discovery"
     (work / ".stestr.conf").write_text(
-        f"[DEFAULT]\ntest_path = {packages}/tempest/test_discover\ntop_dir = {packages}\ngroup_regex = ([^\\.]*\\.)*\n"
+        f"[DEFAULT]\ntest_path = {discovery}\ntop_dir = {discovery}\ngroup_regex = ([^\\.]*\\.)*\n"
     )
 
 
@@ -190,11 +153,11 @@ def stestr(work: Path, *words: str) -> subprocess.Popen[bytes]:
         )
 
 
-def listing(work: Path) -> list[str]:
-    """The ids of all tests of the suites, with their tags."""
+def listing(work: Path, tests: str) -> list[str]:
+    """The ids of all tests of the suite, with their tags."""
     stestr(work, "init").communicate()
-    output, _ = stestr(work, "list", SUITES).communicate()
-    return [line for line in output.decode().splitlines() if re.match(SUITES, line)]
+    output, _ = stestr(work, "list", tests).communicate()
+    return [line for line in output.decode().splitlines() if re.match(tests, line)]
 
 
 @dataclass(frozen=True)
@@ -203,15 +166,15 @@ class Selection:
     reasons: dict[str, int]  # why tests are left out, and how many each time
 
 
-def selection(ids: Sequence[str], facts: Mapping[str, bool]) -> Selection:
-    """All tests but those that left-out.yaml names. Exits when it names one that does not exist."""
+def selection(ids: Sequence[str], file: Path, facts: Mapping[str, bool]) -> Selection:
+    """All tests but those that the file names. Exits when it names one that does not exist."""
     left_out: dict[str, str] = {}
-    for group in yaml.safe_load(LEFT_OUT.read_text()):
+    for group in yaml.safe_load(file.read_text()):
         if not facts.get(group.get("unless", ""), False):
             left_out.update(dict.fromkeys(group["tests"], group["reason"]))
     stale = left_out.keys() - {plain(name) for name in ids}
     if stale or not ids:
-        sys.exit("\n".join([f"{LEFT_OUT.name} names tests that Tempest does not list:", *sorted(stale)]))
+        sys.exit("\n".join([f"{file.name} names tests that Tempest does not list:", *sorted(stale)]))
     reasons: dict[str, int] = {}
     for reason in left_out.values():
         reasons[reason] = reasons.get(reason, 0) + 1
@@ -255,8 +218,8 @@ def run(work: Path, wanted: Sequence[str], concurrency: int) -> Outcome:
     return outcome
 
 
-def report(outcome: Outcome, wanted: Sequence[str], reasons: Mapping[str, int]) -> None:
-    print("\nLeft out, by name in left-out.yaml:")
+def report(outcome: Outcome, wanted: Sequence[str], reasons: Mapping[str, int], file: str) -> None:
+    print(f"\nLeft out, by name in {file}:")
     for reason, count in reasons.items():
         print(f"{count:5}  {reason}")
     silent = set(wanted) - outcome.passed - outcome.failed.keys() - outcome.skipped.keys()
