@@ -38,7 +38,7 @@ class TestAnswers:
         world.act(share, "os-deny_access", {"access_id": rule["id"]}, version="2.6")
         assert world.settled(share) == {}
         for name, version in (("os-allow_access", "2.7"), ("allow_access", "2.6"), ("access_list", "2.45")):
-            world.refused(400, "POST", f"/shares/{share}/action", {name: body}, version=version)
+            world.refused(404, "POST", f"/shares/{share}/action", {name: body}, version=version)
 
     def test_below_2_28_the_share_speaks_for_its_rules(self, world: World) -> None:
         share = world.share()

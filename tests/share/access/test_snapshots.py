@@ -79,11 +79,11 @@ def test_what_is_refused(world: World) -> None:
     allow(world, snapshot, "x", 400, kind="fake")
     allow(world, snapshot, "fd00::1", 400, version="2.37")
     allow(world, snapshot, "fd00::1")
-    allow(world, snapshot, "10.0.0.2", 400, version="2.31")
+    allow(world, snapshot, "10.0.0.2", 404, version="2.31")
     act(world, snapshot, "allow_access", 400, access_type="ip")
     act(world, snapshot, "allow_access", 400, access_type=1, access_to="x")
     act(world, other, "deny_access", 400, access_id=rule["id"])
-    act(world, snapshot, "deny_access", 400, access_id=new_id())
+    act(world, snapshot, "deny_access", 404, access_id=new_id())
     allow(world, snapshot, "10.0.0.2", 404, who="member_b")
     allow(world, snapshot, "10.0.0.2", 403, who="reader_a")
     assert len(world.ok("GET", f"/snapshots/{snapshot}/access-list", who="reader_a")["snapshot_access_list"]) == 2

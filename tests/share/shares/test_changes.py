@@ -64,7 +64,7 @@ def test_extend(shares: Shares) -> None:
     shares.act(share, "extend", {"new_size": 5, "force": True}, who="admin")
     assert (shares.rest(f"/shares/{share}"), size(shares, share)) == ("available", 5)
     refuse(shares, 404, share, "os-extend", {"new_size": 6}, version="2.6", who="member_b")
-    refuse(shares, 400, share, "os-extend", {"new_size": 6}, version="2.7")
+    refuse(shares, 404, share, "os-extend", {"new_size": 6}, version="2.7")
 
 
 def test_force_asks_nobody_for_room(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_revert(shares: Shares) -> None:
     assert shares.ok("GET", f"/snapshots/{taken}")["snapshot"]["status"] == "available"
     other = snapshot(shares, shares.share())
     refuse(shares, 400, share, "revert", {"snapshot_id": other})
-    refuse(shares, 400, share, "revert", {"snapshot_id": taken}, version="2.26")
+    refuse(shares, 404, share, "revert", {"snapshot_id": taken}, version="2.26")
 
 
 @pytest.mark.parametrize("then", [1, 4])
@@ -226,7 +226,7 @@ def test_a_forced_delete_takes_the_share_from_a_create_that_hangs(shares: Shares
 
 def test_soft_delete_and_restore(shares: Shares) -> None:
     share = shares.share(name="kept")
-    refuse(shares, 400, share, "soft_delete", version="2.68")
+    refuse(shares, 404, share, "soft_delete", version="2.68")
     shares.ok("POST", f"/shares/{share}/action", {"restore": None}, status=200)
     shares.act(share, "soft_delete")
     shown = shares.ok("GET", f"/shares/{share}")["share"]
@@ -304,7 +304,7 @@ def test_a_reset_takes_the_share_from_an_extend(shares: Shares) -> None:
 def test_reset_task_state_is_experimental(shares: Shares) -> None:
     share = shares.share()
     body = {"task_state": "migration_error"}
-    refuse(shares, 400, share, "reset_task_state", body, who="admin_a", version="2.95")
+    refuse(shares, 404, share, "reset_task_state", body, who="admin_a", version="2.95")
     shares.act(share, "reset_task_state", body, who="admin_a", version="2.95", experimental=True)
     assert shares.ok("GET", f"/shares/{share}")["share"]["task_state"] == "migration_error"
     shares.act(share, "reset_task_state", {"task_state": "data_copying_in_progress"}, who="admin_a")

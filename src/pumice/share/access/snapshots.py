@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from pumice.kernel import moves
 from pumice.kernel.db.base import new_id
 from pumice.kernel.db.scope import everything
-from pumice.kernel.errors import BadRequest
+from pumice.kernel.errors import BadRequest, NotFound
 from pumice.share.access import rules, targets
 from pumice.share.access.model import SnapshotAccessRule
 from pumice.share.access.operations import ask
@@ -60,8 +60,10 @@ def deny(req: Request, snapshot: ShareSnapshot) -> None:
     def work(tx: Session) -> None:
         instance = _changeable(tx, snapshot)
         rule = everything().find(tx, SnapshotAccessRule, rule_id)
-        if rule is None or rule.snapshot_id != snapshot.id:
-            raise BadRequest(f"Access rule {rule_id} of snapshot {snapshot.id} could not be found.")
+        if rule is None:
+            raise NotFound(f"Access rule {rule_id} could not be found.")
+        if rule.snapshot_id != snapshot.id:
+            raise BadRequest(f"Access rule {rule_id} is refused: it is not one of snapshot {snapshot.id}.")
         rules.change(tx, rules.SNAPSHOT, instance.id)
         rules.deny(tx, rules.SNAPSHOT, instance, SnapshotAccessRule.id == rule.id)
         ask(tx, req, rules.SNAPSHOT, instance, id=operation_id)

@@ -35,10 +35,12 @@ def _with_specs(value: str, _req: Request) -> ColumnElement[bool]:
 
 
 def _admins(rule: str, column: Any) -> Any:
-    """A filter that is ignored for those whom the rule refuses."""
+    """A filter for those whom the rule lets filter by it."""
 
     def condition(value: str, req: Request) -> ColumnElement[bool]:
-        return column == value if req.allows_field(rule) else true()
+        req.authorize(rule)
+        wanted: ColumnElement[bool] = column == value
+        return wanted
 
     return condition
 
@@ -124,7 +126,8 @@ SHARES: Listing[Share] = Listing(
 
 def _never(req: Request, rule: str) -> ColumnElement[bool]:
     """A filter on what no share has, for those whom the rule lets filter by it."""
-    return false() if req.allows_field(rule) else true()
+    req.authorize(rule)
+    return false()
 
 
 def page(tx: Session, req: Request) -> Page[Share]:
