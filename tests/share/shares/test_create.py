@@ -222,4 +222,6 @@ def test_from_224_the_parent_must_support_copies(shares: Shares) -> None:
     shares.type("alone", CAPABLE | {"create_share_from_snapshot_support": "False"})
     taken = snapshot(shares, shares.share(share_type="alone"))
     assert "no shares can be made" in refused(shares, 400, snapshot_id=taken, share_type="alone")
-    assert new(shares, snapshot_id=taken, share_type="alone", version="2.23")["status"] == "creating"
+    made = new(shares, snapshot_id=taken, share_type="alone", version="2.23")
+    assert made["status"] == "creating"
+    assert shares.rest(f"/shares/{made['id']}") == "available"

@@ -107,7 +107,9 @@ def _elsewhere(run: Run, driver: Driver, volume: Volume, error: BackendError) ->
         pool.release(tx, volume.host or "", volume.size, settled=False)
 
     nowhere = {"host": None, "service_uuid": None}
-    return Next("run", queue=SCHEDULER, values=nowhere, also=also, checkpoint={"attempted": attempted})
+    return Next(
+        "run", queue=SCHEDULER, values=nowhere, also=also, checkpoint={"attempted": attempted, "refused": str(error)}
+    )
 
 
 def _leave_nothing(driver: Driver, volume: Volume) -> None:

@@ -73,7 +73,9 @@ class Placer:
         except NoValidPool as error:
             if error.unsure:
                 raise RoomUnsure from error
-            raise Failure(str(error), detail=self.refusal, action=self.action) from error
+            # What the backends said that were tried is more use than that none is left.
+            text = run.checkpoint.get("refused") or str(error)
+            raise Failure(text, detail=self.refusal, action=self.action) from error
 
     def ask_again(self, run: Run) -> Next:
         """Have the backends report anew, and run the step again soon."""

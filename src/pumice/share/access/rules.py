@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, delete, exists, update
 from sqlalchemy.orm import Session
 
 from pumice.kernel import moves
-from pumice.kernel.db.engine import Database
+from pumice.kernel.db.engine import Database, changed
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest
 from pumice.kernel.moves import Superseded
@@ -137,10 +137,14 @@ def record(tx: Session, done: Pass, results: Mapping[str, Applied]) -> list[Rule
         if rules is SHARE and result.key is not None:
             values["access_key"] = result.key
         # Unless it was given up meanwhile, it must be as it was read: else it is another pass's to tell of.
-        as_read = (~rules.rule.denied, rules.rule.state.in_((done.states[rule.id], "error")))
-        tx.execute(update(rules.rule).where(rules.rule.id == rule.id, *as_read).values(values))
-        if result.error and done.states[rule.id] != "error":
-            failed.append(rule)
+        mine = update(rules.rule).where(rules.rule.id == rule.id, ~rules.rule.denied).values(values)
+        before = done.states[rule.id]
+        if changed(tx, mine.where(rules.rule.state == before)):
+            if result.error and before != "error":
+                failed.append(rule)
+        else:
+            # Another pass, or its end, has told of the failure already.
+            changed(tx, mine.where(rules.rule.state == "error"))
     forget(tx, rules, rules.rule.id.in_(done.denied))
     _settle(tx, rules, instance, access_applied=done.generation)
     return failed

@@ -21,7 +21,11 @@ _MANAGER = DBusAddress(
 _SECONDS = 30.0
 _READ = 0x20
 _WRITE = 0x40
-_NOBODY = frozenset({"org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner"})
+_NOBODY = frozenset(
+    f"org.freedesktop.DBus.Error.{name}"
+    # The last: it ended before it had answered.
+    for name in ("ServiceUnknown", "NameHasNoOwner", "NoReply", "Disconnected")
+)
 
 
 class GaneshaAbsent(BackendError):

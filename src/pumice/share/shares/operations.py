@@ -101,7 +101,8 @@ def _elsewhere(run: Run, driver: ShareDriver, instance: ShareInstance, error: Ba
     def also(tx: Session) -> None:
         pool.release(tx, instance.host or "", ref.size, settled=False)
 
-    return Next("run", queue=SCHEDULER, values={"host": None}, also=also, checkpoint={"attempted": attempted})
+    tried = {"attempted": attempted, "refused": str(error)}
+    return Next("run", queue=SCHEDULER, values={"host": None}, also=also, checkpoint=tried)
 
 
 def _leave_nothing(driver: ShareDriver, ref: ShareRef) -> None:
