@@ -227,6 +227,8 @@ def test_extra_specs_one_by_one(shares: Shares) -> None:
 def test_zones_are_kept_tidy_and_types_found_by_them(shares: Shares) -> None:
     some = create(shares, "some", DHSS | {"availability_zones": " az1 ,  az2, az 3 ", "shares": 5})
     assert (some["extra_specs"]["availability_zones"], some["extra_specs"]["shares"]) == ("az1,az2,az 3", "5")
+    for wrong in ("az1, ,az2", "az1,", ",az1", " "):
+        refuse(shares, 400, extra_specs=DHSS | {"availability_zones": wrong})
     for zones, found in (("az 3, az1", True), ("az2", True), ("az", False), ("az1,az4", False), ("az_", False)):
         query = urlencode({"extra_specs": {"availability_zones": zones}})
         names = {one["name"] for one in shares.ok("GET", f"/types?{query}", who="admin")["share_types"]}

@@ -28,7 +28,8 @@ def _specs(value: Any) -> dict[str, str]:
     if empty := [key for key, one in given.items() if not one and key != specs.MOUNT_POINT_PREFIX]:
         raise ValueError(f"the value of {empty[0]!r} is empty: 1 to 255 characters are allowed")
     if specs.ZONES in given:
-        given[specs.ZONES] = ",".join(specs.zones(given)) or given[specs.ZONES]
+        # A zone without a name stays one, to be refused.
+        given[specs.ZONES] = ",".join(zone.strip() for zone in given[specs.ZONES].split(","))
     return given
 
 
