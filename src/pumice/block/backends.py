@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
@@ -27,9 +27,7 @@ LOG = logging.getLogger(__name__)
 QUEUE = "volume"
 
 
-def queue_of(backend: str) -> str:
-    """The queue of operations of `host@backend`."""
-    return f"{QUEUE}:{backend}"
+queue_of = partial(backends.queue_of, QUEUE)
 
 
 def exports_lock(volume_id: str) -> str:
@@ -41,6 +39,7 @@ alone = backends.alone(lambda run: exports_lock(run.args.get("volume_id", run.op
 """Of steps that change the exports of their volume: `args["volume_id"]`, or the resource."""
 
 
+driver_of: Callable[[Run], Driver] = backends.driver_of
 refused = partial(backends.refused, full=Detail.NO_BACKEND)
 
 
@@ -101,17 +100,6 @@ def volume_ref(volume: Volume) -> VolumeRef:
 
 def snapshot_ref(snapshot: Snapshot, volume: Volume) -> SnapshotRef:
     return SnapshotRef(id=snapshot.id, volume=volume_ref(volume), size=snapshot.size)
-
-
-def driver_of(run: Run) -> Driver:
-    """The driver that a step works with, asked for right before each storage call.
-
-    :raises LeaseLost: the operation is not ours any more
-    :raises Failure: the backend is not ready
-    """
-    run.check()
-    backend: VolumeBackend = run.environment
-    return backend.driver
 
 
 def compute_of(run: Run) -> Compute:

@@ -183,6 +183,22 @@ class Backend(ABC, Generic[D]):
         )
 
 
+def queue_of(part: str, backend: str) -> str:
+    """The queue of operations of `host@backend`; `part` is what its service calls the workers of backends."""
+    return f"{part}:{backend}"
+
+
+def driver_of(run: Run) -> Any:
+    """The driver that a step works with, asked for right before each storage call.
+
+    :raises LeaseLost: the operation is not ours any more
+    :raises Failure: the backend is not ready
+    """
+    run.check()
+    backend: Backend[Any] = run.environment
+    return backend.driver
+
+
 def alone(name_of: Callable[[Run], str]) -> Callable[[Step], Step]:
     """A decorator of steps: run while nobody else has the lock that `name_of(run)` names.
 
@@ -211,11 +227,9 @@ def capable(run: Run, protocol: type[P], what: str, *, detail: Code = Cause.UNKN
     :raises LeaseLost: the operation is not ours any more
     :raises Failure: the backend cannot do it, or is not ready
     """
-    run.check()
-    backend: Backend[Any] = run.environment
-    driver = backend.driver
+    driver = driver_of(run)
     if not isinstance(driver, protocol):
-        raise Failure(f"backend {backend.name} cannot {what}", detail=detail, status=status)
+        raise Failure(f"backend {run.environment.name} cannot {what}", detail=detail, status=status)
     return driver
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from oslo_config import cfg
 
 from pumice.kernel import config
-from pumice.kernel.backends import POOLS, Backend
+from pumice.kernel.backends import POOLS, Backend, queue_of
 from pumice.kernel.heart import Heart
 from pumice.kernel.locks import Locks
 from pumice.kernel.operations.kinds import Kind
@@ -63,10 +63,6 @@ class BackendService(Service):
     @abstractmethod
     def backend(self, name: str, described: config.Backend, driver: Any) -> Backend[Any]:
         """A backend of this service, `name` being its host@section or cluster@section."""
-
-    def queue_of(self, backend: str) -> str:
-        """The queue of operations of a backend."""
-        return f"{self.part}:{backend}"
 
     def start(self, parts: Collection[str] | None = None) -> None:
         """Start workers in this process: the scheduler ("scheduler") and those of backends (`part`), or both."""
@@ -137,7 +133,7 @@ class BackendService(Service):
         zone = options.backend_availability_zone or conf.storage_availability_zone
         backend.start(float(conf.report_interval))
         self._beat(Identity(host, self.worker_binary, self.worker_binary, zone, cluster), backend.state)
-        self._work({self.queue_of(backend.name): backend})
+        self._work({queue_of(self.part, backend.name): backend})
 
     def _beat(self, identity: Identity, state: Callable[[], str] = lambda: "up") -> None:
         heart = Heart(self.db, identity, float(self.conf.report_interval), state)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -26,9 +27,7 @@ LOG = logging.getLogger(__name__)
 QUEUE = "share"
 
 
-def queue_of(backend: str) -> str:
-    """The queue of operations of `host@backend`."""
-    return f"{QUEUE}:{backend}"
+queue_of = partial(backends.queue_of, QUEUE)
 
 
 def instance_lock(instance_id: str) -> str:
@@ -40,6 +39,7 @@ alone = backends.alone(lambda run: instance_lock(run.args.get("instance_id", run
 """Of steps that call the driver about a share instance: `args["instance_id"]`, or the resource."""
 
 
+driver_of: Callable[[Run], ShareDriver] = backends.driver_of
 refused = partial(backends.refused, full=Detail.NO_BACKEND)
 
 
@@ -138,17 +138,6 @@ class ShareBackend(backends.Backend[ShareDriver]):
             "share_group_stats": {"consistent_snapshot_support": None},
             "features": sorted(self.features),
         }
-
-
-def driver_of(run: Run) -> ShareDriver:
-    """The driver that a step works with, asked for right before each storage call.
-
-    :raises LeaseLost: the operation is not ours any more
-    :raises Failure: the backend is not ready
-    """
-    run.check()
-    backend: ShareBackend = run.environment
-    return backend.driver
 
 
 def instance_of(run: Run) -> ShareInstance:
