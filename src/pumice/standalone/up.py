@@ -137,9 +137,12 @@ class Standalone:
 
         self._prepare_keystone()
         self._write_clouds()
-        self._serve(undo, self.service, settings.port)
+        served = [(self.service, settings.port)]
         if self.shares:
-            self._serve(undo, self.shares, settings.share_port)
+            served.append((self.shares, settings.share_port))
+        # All listen before the first answers, so that who has seen one answer finds the other too.
+        for server in [self._listen(undo, service, port) for service, port in served]:
+            self._serve(undo, server)
 
     def _prepare_service(self) -> Service:
         sections = configuration.block_sections(
@@ -198,11 +201,16 @@ class Standalone:
             entries += [CatalogEntry(kind, "pumice-shares", f"{self.share_url}/v2/$(project_id)s") for kind in kinds]
         self.keystone.catalog(entries)
 
-    def _serve(self, undo: ExitStack, service: Service, port: int) -> None:
+    def _listen(self, undo: ExitStack, service: Service, port: int) -> Server:
         address = (self.settings.host, port)
         server = _ApiServer(address, service.wsgi(), numthreads=API_THREADS, request_queue_size=128)
         server.prepare()
-        thread = threading.Thread(target=server.serve, name=f"api-{port}", daemon=True)
+        undo.callback(server.stop)
+        return server
+
+    @staticmethod
+    def _serve(undo: ExitStack, server: Server) -> None:
+        thread = threading.Thread(target=server.serve, name=f"api-{server.bind_addr[1]}", daemon=True)
         thread.start()
         undo.callback(thread.join, 10)
         undo.callback(server.stop)
