@@ -189,7 +189,8 @@ class TestLists:
         theirs = lock(world, world.share(who="member_b"), who="member_b")["id"]
         assert listed(world) == [mine]
         assert listed(world, who="member_b") == [theirs]
-        assert listed(world, "?all_projects=1", who="admin") == [theirs, mine]
+        for query in ("?all_projects=1", "?all_projects=", "?all_tenants="):
+            assert listed(world, query, who="admin") == [theirs, mine]
         assert listed(world, f"?all_projects=1&project_id={PROJECT_A}", who="service") == [mine]
         assert listed(world, f"?project_id={PROJECT_A}", who="admin") == []
         world.refused(403, "GET", "/resource-locks?all_projects=1")

@@ -115,17 +115,18 @@ class Request:
     @property
     def list_scope(self) -> Scope:
         """What a list is made of: the own project's rows; for admins who say `all_tenants`, all."""
-        everything = self.context.is_admin and self._all_tenants()
+        everything = self.context.is_admin and self.asks_all()
         return scopes.everything() if everything else self.own
 
     def list_scope_by(self, rule: str) -> Scope:
         """`list_scope` where a policy rule says who may list what is of all projects."""
-        return scopes.everything() if self._all_tenants() and self.allows_field(rule) else self.own
+        return scopes.everything() if self.asks_all() and self.allows_field(rule) else self.own
 
-    def _all_tenants(self) -> bool:
+    def asks_all(self, name: str = "all_tenants") -> bool:
+        """Whether the query says, as this API understands it, that rows of all projects are wanted."""
         if not self.dialect.all_tenants_by_any_word:
-            return self.query.boolean("all_tenants")
-        word = self.query.get("all_tenants")
+            return self.query.boolean(name)
+        word = self.query.get(name)
         return word is not None and word.strip().lower() not in FALSE_WORDS
 
     def header(self, name: str) -> str | None:

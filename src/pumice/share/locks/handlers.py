@@ -56,7 +56,7 @@ LOCKS: Listing[ResourceLock] = Listing(
 
 def index(req: Request) -> dict[str, Any]:
     where, scope = [], req.own
-    if req.query.boolean("all_projects") or req.query.boolean("all_tenants"):
+    if req.asks_all("all_projects") or req.asks_all():
         req.authorize("resource_lock:get_all_projects")
         scope = everything()
         if project := req.query.get("project_id"):

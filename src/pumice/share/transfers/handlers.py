@@ -41,9 +41,8 @@ def detail(req: Request) -> dict[str, Any]:
 
 
 def _page(req: Request, view: type[View]) -> dict[str, Any]:
-    scope = req.list_scope if req.allowed("share_transfer:get_all_tenant") else req.own
     with req.service.db.read() as tx:
-        page = TRANSFERS.page(tx, req, scope=scope)
+        page = TRANSFERS.page(tx, req, scope=req.list_scope_by("share_transfer:get_all_tenant"))
     return req.page("transfers", view, page)
 
 
