@@ -1,4 +1,4 @@
-"""The contract of the Block Storage API as data: YAML files of scenarios, each a list of steps.
+"""The contracts of both APIs as data: YAML files of scenarios, each a list of steps.
 
 How the files read is told in docs/contributing/contract-tests.md.
 """
@@ -18,7 +18,6 @@ import yaml
 
 DATA = Path(__file__).parent / "data"
 COMMON = "common.yaml"
-LATEST = 71
 PATIENCE = 20.0
 """Seconds until what `until` waits for must have come."""
 
@@ -33,6 +32,41 @@ FAULTS = {
     415: "badMediaType",
     501: "notImplemented",
     503: "serviceUnavailable",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """How requests to one of the services are made.
+
+    :param name: the folder of its files
+    :param major: of all its versions; `latest` is the newest minor one
+    :param base: the first part of its paths
+    :param header: names the version of a request, with `word` before it
+    """
+
+    name: str
+    major: int
+    latest: int
+    base: str
+    header: str
+    word: str = ""
+
+    def version(self, minor: int) -> str:
+        return f"{self.major}.{minor}"
+
+    @property
+    def newest(self) -> str:
+        return self.version(self.latest)
+
+    def asking(self, version: str) -> dict[str, str]:
+        """The headers that ask for a version, or whose value is what stands for one; none for "none"."""
+        return {} if version == "none" else {self.header: version if " " in version else self.word + version}
+
+
+APIS = {
+    "block": Api("block", 3, 71, "/v3", "OpenStack-API-Version", "volume "),
+    "share": Api("share", 2, 99, "/v2", "X-OpenStack-Manila-API-Version"),
 }
 NAMES = {"nobodys": "0b2d5a64-7c4c-4a0e-9a6a-0d3f3c7c1a11", "long": "x" * 256}
 """What every scenario may say as $name, beside the ids of projects and users: an id that nothing has, and text that
@@ -55,8 +89,10 @@ STEP_KEYS = {
     "each",
     "dial",
     "undial",
+    "backend",
     "after",
 }
+_INSIDE = {"dial", "backend"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +117,9 @@ class World(Protocol):
 
     def undial(self) -> None: ...
 
+    def backend(self, call: str, values: dict[str, Any]) -> None:
+        """Do something to the simulated backend behind the service's back."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
@@ -88,6 +127,7 @@ class Scenario:
     :param inside: needs what only a service in this process gives: faults of the backend, options, other people
     """
 
+    api: Api
     file: str
     name: str
     steps: Sequence[dict[str, Any]]
@@ -97,6 +137,7 @@ class Scenario:
 
 @dataclass(slots=True)
 class File:
+    api: Api
     name: str
     options: dict[str, Any] = field(default_factory=dict)
     backends: dict[str, dict[str, Any]] | None = None
@@ -116,22 +157,23 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"true|false"
 
 
 def read(path: Path) -> File:
-    """Read a file; the anchors of common.yaml are known in it."""
+    """Read a file in the folder of its API; the anchors of common.yaml there are known in it."""
+    api = APIS[path.parent.name]
     text = (path.parent / COMMON).read_text() + path.read_text()
     loader = _Loader(text)
     try:
         content = loader.get_single_data()
     finally:
         loader.dispose()
-    file = File(path.stem, content.pop("options", {}), content.pop("backends", None))
+    file = File(api, path.stem, content.pop("options", {}), content.pop("backends", None))
     inside = bool(file.options or file.backends)
     for name, value in content.items():
         if name.startswith("."):
             continue
         given = value if isinstance(value, dict) else {"steps": value}
         steps = list(_flat(given.pop("steps")))
-        given["inside"] = inside or given.get("inside", False) or any("dial" in step for step in steps)
-        file.scenarios.append(Scenario(path.stem, name, steps, **given))
+        given["inside"] = inside or given.get("inside", False) or any(_INSIDE & step.keys() for step in steps)
+        file.scenarios.append(Scenario(api, path.stem, name, steps, **given))
     return file
 
 
@@ -155,33 +197,35 @@ def run(scenario: Scenario, world: World) -> None:
             if "after" in step:
                 afterwards.append(step["after"])
             try:
-                _step(step, world, known)
+                _step(scenario.api, step, world, known)
             except AssertionError as error:
                 told = {key: value for key, value in step.items() if key != "keys"}
                 raise AssertionError(f"step {number}, {told}:\n{error}") from None
     finally:
         world.undial()
         for request in reversed(afterwards):
-            _ask(request, world, known)
+            _ask(scenario.api, request, world, known)
 
 
-def _step(step: dict[str, Any], world: World, known: dict[str, str]) -> None:
+def _step(api: Api, step: dict[str, Any], world: World, known: dict[str, str]) -> None:
     for call, fault in fill(step.get("dial", {}), known).items():
         world.dial(call, fault)
     if step.get("undial"):
         world.undial()
+    for call, values in fill(step.get("backend", {}), known).items():
+        world.backend(call, values)
     if "ask" not in step:
         return
     versions = step.get("keys", {})
     by_version = {place: keys for place, keys in versions.items() if isinstance(keys, dict)}
     if by_version:
-        _keys_by_version(step, world, known, by_version)
-    answer = _ask(step, world, known)
+        _keys_by_version(api, step, world, known, by_version)
+    answer = _ask(api, step, world, known)
     if "until" in step:
         end = time.monotonic() + PATIENCE
         while _differences(step["until"], answer, known, strict=False) and time.monotonic() < end:
             time.sleep(0.01)
-            answer = _ask(step, world, known)
+            answer = _ask(api, step, world, known)
     _check(step, answer, known)
     for name, where in step.get("save", {}).items():
         known[name] = _search(where, answer)
@@ -190,12 +234,9 @@ def _step(step: dict[str, Any], world: World, known: dict[str, str]) -> None:
         known[name] = answer.headers[header.lower()]
 
 
-def _ask(step: dict[str, Any], world: World, known: Mapping[str, str], at: str | None = None) -> Answer:
+def _ask(api: Api, step: dict[str, Any], world: World, known: Mapping[str, str], at: str | None = None) -> Answer:
     method, path = fill(step["ask"], known).split(" ", 1)
-    headers = fill(step.get("headers", {}), known)
-    version = at or str(step.get("at", f"3.{LATEST}"))
-    if version != "none":
-        headers = {"OpenStack-API-Version": version if " " in version else f"volume {version}"} | headers
+    headers = api.asking(at or str(step.get("at", api.newest))) | fill(step.get("headers", {}), known)
     body, raw = fill(step.get("body"), known), step.get("raw")
     return world.send(method, path, who=step.get("who", "member_a"), headers=headers, body=body, raw=raw)
 
@@ -262,19 +303,24 @@ def _check_keys(where: str, keys: set[str], answer: Answer, note: str = "") -> N
 
 
 def _keys_by_version(
-    step: dict[str, Any], world: World, known: Mapping[str, str], places: Mapping[str, Mapping[str, Sequence[str]]]
+    api: Api,
+    step: dict[str, Any],
+    world: World,
+    known: Mapping[str, str],
+    places: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> None:
     """The key sets at every version from the first named one on; requests that change something are sent only
     at the versions named and right before them."""
     named = sorted({_minor(version) for changes in places.values() for version in changes})
-    last = _minor(str(step.get("at", f"3.{LATEST}")))
+    last = _minor(str(step.get("at", api.newest)))
     every = range(named[0], last + 1)
     near = [minor for minor in every if minor in named or minor + 1 in named or minor == last]
     for minor in every if step["ask"].startswith("GET ") else near:
-        answer = _ask(step, world, known, f"3.{minor}")
-        assert answer.status == step.get("status", 200), f"{answer.status} at 3.{minor}: {answer.text[:2000]}"
+        version = api.version(minor)
+        answer = _ask(api, step, world, known, version)
+        assert answer.status == step.get("status", 200), f"{answer.status} at {version}: {answer.text[:2000]}"
         for where, changes in places.items():
-            _check_keys(where, _keys_at(changes, minor), answer, f" at 3.{minor}")
+            _check_keys(where, _keys_at(changes, minor), answer, f" at {version}")
 
 
 def _keys_at(changes: Mapping[str, Sequence[str]], minor: int) -> set[str]:

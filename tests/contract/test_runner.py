@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.contract import scenarios
-from tests.contract.scenarios import Answer, Scenario, read, run
+from tests.contract.scenarios import APIS, Answer, Scenario, read, run
 
 RIGHT = {"thing": {"id": "1", "size": 1, "links": [{"rel": "self"}]}}
 
@@ -36,9 +36,12 @@ class Told:
     def undial(self) -> None:
         self.asked.append("undial")
 
+    def backend(self, call: str, values: dict[str, Any]) -> None:
+        self.asked.append(f"{call} {values}")
+
 
 def scenario(*steps: dict[str, Any]) -> Scenario:
-    return Scenario("file", "scenario", steps)
+    return Scenario(APIS["block"], "file", "scenario", steps)
 
 
 GET = {"ask": "GET /things/$project_a"}
@@ -139,15 +142,19 @@ def test_a_change_is_sent_only_around_the_named_versions() -> None:
 
 
 def test_reading_files(tmp_path: Path) -> None:
-    (tmp_path / "common.yaml").write_text(".common:\n  make: &make {ask: POST /things}\n")
-    file = tmp_path / "things.yaml"
+    folder = tmp_path / "block"
+    folder.mkdir()
+    (folder / "common.yaml").write_text(".common:\n  make: &make {ask: POST /things}\n")
+    file = folder / "things.yaml"
     file.write_text(
         "One:\n  - *make\n  - [{ask: GET /a, at: 3.10}]\n  - {ask: GET /b, each: [{at: 3.1}, {at: none}]}\n"
         "Two:\n  ours: true\n  steps:\n    - dial: {call: {fail: on}}\n"
+        "Three:\n  - backend: {lose: {id: $thing}}\n"
     )
-    one, two = read(file).scenarios
+    one, two, three = read(file).scenarios
     assert [step.get("at") for step in one.steps] == [None, "3.10", "3.1", "none"]
     assert (one.ours, one.inside, two.ours, two.inside) == (False, False, True, True)
+    assert three.inside
     assert two.steps[0]["dial"] == {"call": {"fail": "on"}}
     file.write_text("One:\n  - {aks: GET /a}\n")
     with pytest.raises(ValueError, match="aks"):

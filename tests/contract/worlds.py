@@ -17,12 +17,15 @@ from openstack.connection import Connection
 from sqlalchemy import select
 
 from pumice.kernel.operations.model import LIVE, Operation
-from tests.contract.scenarios import PATIENCE, Answer, File
+from tests.contract.scenarios import PATIENCE, Answer, Api, File
 from tests.support.blockservice import Block
 from tests.support.identity import HEADER, PEOPLE, PROJECT_A, PROJECT_ADMIN, PROJECT_B
+from tests.support.shareservice import CAPABLE, Shares
 
-UNLIMITED = {"volumes": -1, "snapshots": -1, "gigabytes": -1}
-UNLIMITED_OPTIONS = {f"quota_{resource}": limit for resource, limit in UNLIMITED.items()}
+UNLIMITED = {
+    "block": {"volumes": -1, "snapshots": -1, "gigabytes": -1},
+    "share": {"shares": -1, "snapshots": -1, "gigabytes": -1, "snapshot_gigabytes": -1},
+}
 # name -> (project, roles); "admin" is the user of the cloud that was named.
 REMOTE = {
     "admin_a": ("contract-a", ["admin"]),
@@ -41,29 +44,38 @@ def _answer(status: int, headers: Mapping[str, str], text: str) -> Answer:
     return Answer(status, lowered, json.loads(text) if is_json else None, text)
 
 
-def _path(path: str, who: str, projects: Mapping[str, str]) -> str:
+def _path(api: Api, path: str, who: str, projects: Mapping[str, str]) -> str:
     """A path as scenarios have it: /volumes is below the caller's project; `//v3/…` is the whole path."""
-    return path[1:] if path.startswith("//") else f"/v3/{projects[who]}{path}"
+    return path[1:] if path.startswith("//") else f"{api.base}/{projects[who]}{path}"
+
+
+def _running(directory: Path, file: File) -> Block | Shares:
+    unlimited = UNLIMITED[file.api.name]
+    if file.api.name == "share":
+        return Shares(directory, file.backends, {"quota": unlimited}, **file.options)
+    return Block(directory, file.backends, **{f"quota_{name}": -1 for name in unlimited} | file.options)
 
 
 class InProcess:
     """The service with the simulated backend; a file may bring options and backends of its own."""
 
     def __init__(self, directory: Path, file: File) -> None:
-        self.block = Block(directory, file.backends, **(UNLIMITED_OPTIONS | file.options))
+        self.running = _running(directory, file)
         self.names = {
+            "capable": "default",
             "project_a": PROJECT_A,
             "project_b": PROJECT_B,
             "project_admin": PROJECT_ADMIN,
             **{name: person.user_id or "" for name, person in PEOPLE.items()},
         }
         self._projects = {name: person.project_id or "" for name, person in PEOPLE.items()} | {"nobody": PROJECT_A}
-        self._client: TestClient = self.block.client
+        self._api = file.api
+        self._client: TestClient = self.running.client
 
     def send(
         self, method: str, path: str, *, who: str, headers: dict[str, str], body: Any = None, raw: str | None = None
     ) -> Answer:
-        url, _, query = _path(path, who, self._projects).partition("?")
+        url, _, query = _path(self._api, path, who, self._projects).partition("?")
         query = urllib.parse.quote(query, safe="=&%+")
         given = {"body": raw} if raw is not None else {"json": body} if body is not None else {}
         result = self._client.simulate_request(
@@ -72,10 +84,13 @@ class InProcess:
         return _answer(result.status_code, result.headers, result.text)
 
     def dial(self, call: str, fault: dict[str, Any]) -> None:
-        self.block.driver.dial(call, **fault)
+        self.running.driver.dial(call, **fault)
 
     def undial(self) -> None:
-        self.block.driver.undial()
+        self.running.driver.undial()
+
+    def backend(self, call: str, values: dict[str, Any]) -> None:
+        getattr(self.running.driver, call)(**values)
 
     def settle(self) -> None:
         """Wait until every operation has ended."""
@@ -84,7 +99,7 @@ class InProcess:
             time.sleep(0.01)
 
     def _live(self) -> bool:
-        with self.block.service.db.read() as tx:
+        with self.running.service.db.read() as tx:
             return tx.scalars(select(Operation.id).where(Operation.state.in_(LIVE)).limit(1)).first() is not None
 
 
@@ -92,10 +107,11 @@ class Remote:
     """An endpoint, asked with tokens of people who are made for the run and removed with it (`close`).
 
     :param cloud: an entry of clouds.yaml whose user is an administrator of the identity service
-    :param endpoint: of the block storage service, with or without a path; by default the catalog's
+    :param endpoint: of the service, with or without a path; by default the catalog's
     """
 
-    def __init__(self, cloud: str, endpoint: str | None) -> None:
+    def __init__(self, api: Api, cloud: str, endpoint: str | None) -> None:
+        self._api = api
         self._admin = openstack.connect(cloud=cloud)
         self._made: list[tuple[str, str]] = []
         self._people = {"admin": self._admin}
@@ -107,11 +123,19 @@ class Remote:
         except Exception:
             self.close()
             raise
-        whole = endpoint or self._admin.block_storage.get_endpoint() or ""
-        self._root = whole.partition("/v3")[0]
+        whole = endpoint or self._of_catalog() or ""
+        self._root = whole.partition(api.base)[0]
+        quotas = "/os-quota-sets" if api.name == "block" else "/quota-sets"
         for project in ("project_a", "project_b"):
-            path = f"/os-quota-sets/{self.names[project]}"
-            self.send("PUT", path, who="admin", headers={}, body={"quota_set": UNLIMITED})
+            self._as_admin("PUT", f"{quotas}/{self.names[project]}", {"quota_set": UNLIMITED[api.name]})
+        if api.name == "share":
+            body = {"share_type": {"name": f"capable-{secrets.token_hex(4)}", "extra_specs": CAPABLE}}
+            self.names["capable"] = self._as_admin("POST", "/types", body).body["share_type"]["id"]
+
+    def _of_catalog(self) -> str | None:
+        proxy = self._admin.block_storage if self._api.name == "block" else self._admin.shared_file_system
+        found: str | None = proxy.get_endpoint()
+        return found
 
     def _make_people(self) -> None:
         identity, mark = self._admin.identity, secrets.token_hex(4)
@@ -149,7 +173,7 @@ class Remote:
             sent["X-Service-Token"] = self._service_token or ""
         if raw is not None:
             sent.setdefault("Content-Type", "application/json")
-        url = self._root + _path(path, name, {name: person.current_project_id})
+        url = self._root + _path(self._api, path, name, {name: person.current_project_id})
         answer = requests.request(method, url, json=body, data=raw, headers=sent, timeout=60)
         if (method, path, answer.status_code) == ("POST", "/types", 200):
             self._types.append(answer.json()["volume_type"]["id"])
@@ -161,11 +185,15 @@ class Remote:
     def undial(self) -> None:
         pass
 
+    def backend(self, call: str, values: dict[str, Any]) -> None:
+        raise AssertionError(f"{call} cannot be done to a backend elsewhere")
+
     def close(self) -> None:
-        """Remove what scenarios have left: volumes, snapshots and types; then the people and their projects."""
+        """Remove what scenarios have left: volumes or shares, snapshots and types; then the people and projects."""
         if "project_a" in self.names:
             for project in (self.names["project_a"], self.names["project_b"]):
-                self._remove_volumes(f"all_tenants=1&project_id={project}")
+                query = f"all_tenants=1&project_id={project}"
+                self._remove_volumes(query) if self._api.name == "block" else self._remove_shares(query)
             for type_id in self._types:
                 self._as_admin("DELETE", f"/types/{type_id}")
         for kind, id in reversed(self._made):
@@ -179,9 +207,26 @@ class Remote:
         for one in self._as_admin("GET", f"/volumes?{query}").body["volumes"]:
             self._as_admin("POST", f"/volumes/{one['id']}/action", {"os-reset_status": rest})
             self._as_admin("DELETE", f"/volumes/{one['id']}?cascade=true")
+        self._until_gone("volumes", query)
+
+    def _remove_shares(self, query: str) -> None:
+        for transfer in self._as_admin("GET", f"/share-transfers?{query}").body["transfers"]:
+            self._as_admin("DELETE", f"/share-transfers/{transfer['id']}")
+        for lock in self._as_admin("GET", f"/resource-locks?all_projects=1&{query}").body["resource_locks"]:
+            self._as_admin("DELETE", f"/resource-locks/{lock['id']}")
+        for recycled in ("false", "true"):
+            for kind in ("snapshots", "shares"):
+                which = f"{query}&is_soft_deleted={recycled}" if kind == "shares" else query
+                for one in self._as_admin("GET", f"/{kind}?{which}").body[kind]:
+                    self._as_admin("POST", f"/{kind}/{one['id']}/action", {"force_delete": None})
+                self._until_gone(kind, which)
+
+    def _until_gone(self, kind: str, query: str) -> None:
         end = time.monotonic() + PATIENCE
-        while self._as_admin("GET", f"/volumes?{query}").body["volumes"] and time.monotonic() < end:
+        while self._as_admin("GET", f"/{kind}?{query}").body[kind] and time.monotonic() < end:
             time.sleep(0.2)
 
     def _as_admin(self, method: str, path: str, body: Any = None) -> Answer:
-        return self.send(method, path, who="admin", headers={"OpenStack-API-Version": "volume 3.0"}, body=body)
+        # Volumes' clean-up is in the words of the first version, shares' in those of the newest.
+        version = "3.0" if self._api.name == "block" else self._api.newest
+        return self.send(method, path, who="admin", headers=self._api.asking(version), body=body)
