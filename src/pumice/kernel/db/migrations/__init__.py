@@ -1,6 +1,7 @@
 """The schema of a service's database: its versions, upgrading it, and refusing to run on another one.
 
-The steps are alembic revisions in `pumice.<service>.migrations`.
+The steps are alembic revisions in `pumice.<service>.migrations.versions`; what they are written with is
+beside this module.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ def check(db: Database, service: str) -> None:
 
 def _settings(service: str) -> Config:
     settings = Config()
-    settings.set_main_option("script_location", f"pumice.{service}:migrations")
-    settings.set_main_option("path_separator", "os")
+    settings.set_main_option("script_location", "pumice.kernel.db:migrations")
+    settings.set_main_option("version_locations", f"pumice.{service}:migrations/versions")
+    settings.set_main_option("path_separator", "newline")
     return settings
