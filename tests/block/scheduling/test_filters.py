@@ -14,11 +14,11 @@ BACKENDS = {("mine", "v1"): "one@fast", ("mine", "v2"): "two@fast", ("theirs", "
 SERVERS = {"s1": "one"}
 
 
-def backends_of(project: str, ids: Collection[str]) -> set[str]:
+def homes_of(project: str, ids: Collection[str]) -> set[str]:
     return {BACKENDS[project, each] for each in ids if (project, each) in BACKENDS}
 
 
-LOOKUPS = Lookups(backends_of=backends_of, server_host=SERVERS.get)
+LOOKUPS = Lookups(homes_of=homes_of, server_host=SERVERS.get)
 POOLS = [pool("one@fast#a"), pool("one@fast#b"), pool("two@fast#a"), pool("two@slow#a"), pool("oneone@fast#a")]
 ALL = hosts(POOLS)
 

@@ -162,20 +162,48 @@ def test_a_failing_backend_gives_the_share_to_another(tmp_path: Path) -> None:
         assert shares.all_wrong() == []
 
 
-def test_hints(tmp_path: Path) -> None:
-    two = {name: {"share_driver": "simulated"} for name in ("one", "two")}
-    with Shares(tmp_path, two) as shares:
+def host(shares: Shares, share: str) -> str:
+    found: str = shares.ok("GET", f"/shares/{share}", who="admin_a")["share"]["host"]
+    return found
 
-        def host(share: str) -> str:
-            found: str = shares.ok("GET", f"/shares/{share}", who="admin_a")["share"]["host"]
-            return found
 
+def metadata(shares: Shares, share: str) -> dict[str, str]:
+    found: dict[str, str] = shares.ok("GET", f"/shares/{share}/metadata")["metadata"]
+    return found
+
+
+def test_hints_name_pools(tmp_path: Path) -> None:
+    with Shares(tmp_path, {"one": {"share_driver": "simulated", "simulated_pools": 2}}) as shares:
         first = shares.share()
         near = shares.share(scheduler_hints={"same_host": first})
         far = shares.share(scheduler_hints={"different_host": f"{first},{near}"})
-        assert host(near) == host(first) != host(far)
-        only = shares.share(scheduler_hints={"only_host": host(far)}, who="admin_a")
-        assert host(only) == host(far)
+        assert host(shares, near) == host(shares, first) != host(shares, far)
+        assert host(shares, first).partition("#")[0] == host(shares, far).partition("#")[0]
+        only = shares.share(scheduler_hints={"only_host": host(shares, far)}, who="admin_a")
+        assert host(shares, only) == host(shares, far)
+
+
+def test_shares_know_those_that_they_were_made_near_to(shares: Shares) -> None:
+    first, second = shares.share(), shares.share(metadata={"a": "1"})
+    near = shares.share(scheduler_hints={"same_host": f"{first},{second},{first}"}, metadata={"b": "2"})
+    nearer = shares.share(scheduler_hints={"same_host": first})
+    assert metadata(shares, near) == {"b": "2", "__affinity_same_host": f"{first},{second}"}
+    assert metadata(shares, first) == {"__affinity_same_host": f"{near},{nearer}"}
+    assert metadata(shares, second) == {"a": "1", "__affinity_same_host": near}
+    shares.ok("DELETE", f"/shares/{near}", status=202)
+    assert shares.rest(f"/shares/{near}") == "gone"
+    assert metadata(shares, first) == {"__affinity_same_host": nearer}
+    assert metadata(shares, second) == {"a": "1"}
+    shares.ok("DELETE", f"/shares/{first}", status=202)
+    assert shares.rest(f"/shares/{first}") == "gone"
+    assert metadata(shares, nearer) == {}
+
+
+def test_nobody_changes_the_metadata_of_a_foreign_public_share_by_a_hint(shares: Shares) -> None:
+    theirs = shares.share(is_public=True, who="admin_a")
+    hints = {"scheduler_hints": {"different_host": theirs}}
+    refused(shares, 403, who="member_b", **hints)
+    assert metadata(shares, theirs) == {}
 
 
 def test_mount_point_names(shares: Shares) -> None:

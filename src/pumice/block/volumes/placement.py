@@ -71,9 +71,9 @@ def specs_of(tx: Session, type_id: str | None) -> Mapping[str, str | None]:
 def lookups(db: Database, server_host: Callable[[str], str | None]) -> Lookups:
     """What filters and weighers ask about volumes and, through `server_host`, about servers."""
 
-    def backends_of(project_id: str, ids: Collection[str]) -> Collection[str]:
+    def homes_of(project_id: str, ids: Collection[str]) -> Collection[str]:
         with db.read() as tx:
             statement = own(project_id).select(Volume).where(Volume.id.in_(list(ids)), Volume.host.is_not(None))
             return {volume.backend for volume in tx.scalars(statement)}
 
-    return Lookups(backends_of=backends_of, server_host=server_host, resources_on=lambda: counted(db, Volume))
+    return Lookups(homes_of=homes_of, server_host=server_host, resources_on=lambda: counted(db, Volume))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import attrgetter
 from types import NoneType
 from typing import Any
@@ -108,29 +108,29 @@ class IgnoreAttemptedHostsFilter(Filter):
 
     def keep(self, request: PlacementRequest, pools: Sequence[PoolState]) -> Sequence[PoolState]:
         tried = request.attempted
-        return [pool for pool in pools if pool.host not in tried and pool.backend not in tried] if tried else pools
+        return [pool for pool in pools if not _is_among(pool, tried)] if tried else pools
 
 
 class SameBackendFilter(Filter):
-    """The hint `same_host` names resources: only backends that hold one of them."""
+    """The hint `same_host` names resources: only backends (or pools, see `Lookups`) that hold one of them."""
 
     def keep(self, request: PlacementRequest, pools: Sequence[PoolState]) -> Sequence[PoolState]:
         others = _ids(request.hints.get("same_host"))
         if not others:
             return pools
-        backends = self.lookups.backends_of(request.project_id, others)
-        return [pool for pool in pools if pool.backend in backends]
+        homes = self.lookups.homes_of(request.project_id, others)
+        return [pool for pool in pools if _is_among(pool, homes)]
 
 
 class DifferentBackendFilter(Filter):
-    """The hint `different_host` names resources: only backends that hold none of them."""
+    """The hint `different_host` names resources: only backends (or pools, see `Lookups`) that hold none of them."""
 
     def keep(self, request: PlacementRequest, pools: Sequence[PoolState]) -> Sequence[PoolState]:
         others = _ids(request.hints.get("different_host"))
         if not others:
             return pools
-        backends = self.lookups.backends_of(request.project_id, others)
-        return [pool for pool in pools if pool.backend not in backends]
+        homes = self.lookups.homes_of(request.project_id, others)
+        return [pool for pool in pools if not _is_among(pool, homes)]
 
 
 def values_of(pool: PoolState) -> dict[str, Any]:
@@ -151,6 +151,11 @@ def names_of(request: PlacementRequest, pool: PoolState) -> Names:
         "extra": request.extra_specs,
         **request.attributes,
     }
+
+
+def _is_among(pool: PoolState, names: Collection[str]) -> bool:
+    """Whether the pool or its backend is named."""
+    return pool.host in names or pool.backend in names
 
 
 def _ids(hint: Any) -> list[str]:

@@ -26,8 +26,8 @@ LAST = -math.inf
 class Lookups:
     """Questions that filters and weighers ask the service they run in."""
 
-    backends_of: Callable[[str, Collection[str]], Collection[str]] = lambda _project, _ids: ()
-    """(project id, resource ids) -> the backends ("host@backend") that hold those of them that exist there."""
+    homes_of: Callable[[str, Collection[str]], Collection[str]] = lambda _project, _ids: ()
+    """(project id, resource ids) -> where those of them are that exist there, as backends ("host@backend") or pools."""
     server_host: Callable[[str], str | None] = lambda _server: None
     """The compute host that runs a server, None when there is no such server."""
     resources_on: Callable[[], Mapping[str, int]] = dict

@@ -17,7 +17,7 @@ from pumice.kernel.types import find_type
 from pumice.share.admin import zones
 from pumice.share.message_codes import Action, Detail
 from pumice.share.quotas.resources import share_charge, size_bounds
-from pumice.share.shares import operations, rules
+from pumice.share.shares import affinity, operations, rules
 from pumice.share.shares.metadata import RULE as ADMIN_METADATA
 from pumice.share.shares.metadata import refuse_admin_keys
 from pumice.share.shares.model import Share, ShareInstance
@@ -61,8 +61,10 @@ def _accept(tx: Session, req: Request, asked: NewShare, hints: Mapping[str, Any]
     service, conf = req.service, req.service.conf
     share_id, instance_id, operation_id = ids
     _check_keys(asked, conf.enabled_share_protocols)
-    for named in (*hints["same_host"], *hints["different_host"]):
-        req.scope.get(tx, Share, named)
+    for name in affinity.HINTS:
+        for named in hints[name]:
+            other = req.scope.get(tx, Share, named)
+            req.authorize("share:update_share_metadata", {"project_id": other.project_id, "user_id": other.user_id})
     source = _source(tx, req, asked)
     share_type = _type(tx, req, asked, source)
     specs = share_type.extra_specs if share_type else {}
@@ -85,8 +87,10 @@ def _accept(tx: Session, req: Request, asked: NewShare, hints: Mapping[str, Any]
         availability_zone=share.availability_zone,
         progress=share.progress,
     )
+    share.meta = share.meta | affinity.told(hints)
     tx.add(share)
     tx.flush()
+    affinity.tell(tx, share.id, hints)
     tx.add(instance)
     if refusal := _hopeless(share_type, asked):
         _fail(tx, req, share, instance, refusal)
@@ -104,7 +108,7 @@ def _accept(tx: Session, req: Request, asked: NewShare, hints: Mapping[str, Any]
                 "share_id": share.id,
                 "source": source.instance.id if source else None,
                 "zones": sorted(zones),
-                "hints": {name: hints[name] for name in ("same_host", "different_host")},
+                "hints": {name: hints[name] for name in affinity.HINTS},
                 "only": _only(req, hints, source),
                 "attempts": conf.scheduler_max_attempts,
             },
@@ -121,9 +125,7 @@ def _hints(req: Request, asked: NewShare) -> dict[str, Any]:
     hints = asked.scheduler_hints or {}
     if hints.get("only_host") and not (req.context.is_admin and req.version >= "2.67"):
         raise BadRequest("scheduler_hints.only_host is refused: it is for administrators, from version 2.67 on.")
-    return {name: rules.affinity(hints, name) for name in ("same_host", "different_host")} | {
-        "only_host": hints.get("only_host")
-    }
+    return {name: affinity.named(hints, name) for name in affinity.HINTS} | {"only_host": hints.get("only_host")}
 
 
 def _only(req: Request, hints: Mapping[str, Any], source: Source | None) -> str | None:

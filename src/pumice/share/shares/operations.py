@@ -29,7 +29,7 @@ from pumice.share.locks.placing import drop_of_share
 from pumice.share.message_codes import Action, Detail
 from pumice.share.quotas.resources import growth_charge, share_charge
 from pumice.share.refs import share_ref, snapshot_ref
-from pumice.share.shares import moves
+from pumice.share.shares import affinity, moves
 from pumice.share.shares.model import ExportLocation, Share, ShareInstance
 from pumice.share.shares.moving import kind
 from pumice.share.shares.placement import place
@@ -141,6 +141,7 @@ def remove_rows(tx: Session, instance: ShareInstance) -> None:
     share = everything().get(tx, Share, instance.share_id)
     access.forget(tx, access.SHARE, AccessRule.share_id == share.id)
     drop_of_share(tx, share.id)
+    affinity.forget(tx, share)
     tx.execute(delete(ExportLocation).where(ExportLocation.share_instance_id == instance.id))
     refund(tx, share.project_id, share_charge(share.size, share.share_type_id, share.user_id))
     if instance.host:

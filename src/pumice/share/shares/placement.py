@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from pumice.kernel import moves
 from pumice.kernel.db.engine import Database
-from pumice.kernel.db.scope import everything, own
+from pumice.kernel.db.scope import everything
 from pumice.kernel.operations.worker import Run
 from pumice.kernel.scheduling.placing import Placer, counted, is_thick
 from pumice.kernel.scheduling.plugins import Lookups
@@ -70,9 +70,10 @@ def specs_of(tx: Session, type_id: str | None) -> Mapping[str, str | None]:
 def lookups(db: Database) -> Lookups:
     """What filters and weighers ask about shares."""
 
-    def backends_of(project_id: str, ids: Collection[str]) -> Collection[str]:
+    def homes_of(_project_id: str, ids: Collection[str]) -> Collection[str]:
+        # Who named them may change their metadata (`shares.create`): they need not be of the new share's project.
         with db.read() as tx:
             of_shares = (ShareInstance.share_id.in_(list(ids)), ShareInstance.host.is_not(None))
-            return {one.backend for one in tx.scalars(own(project_id).select(ShareInstance).where(*of_shares))}
+            return set(tx.scalars(everything().columns(ShareInstance, ShareInstance.host).where(*of_shares)))
 
-    return Lookups(backends_of=backends_of, resources_on=lambda: counted(db, ShareInstance))
+    return Lookups(homes_of=homes_of, resources_on=lambda: counted(db, ShareInstance))

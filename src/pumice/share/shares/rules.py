@@ -1,10 +1,8 @@
-"""What decides whether something may be done to a share: conditions, and what types and hints say."""
+"""What decides whether something may be done to a share: conditions, and what types say."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from sqlalchemy import exists
 
@@ -17,7 +15,6 @@ from pumice.share.snapshots.model import ShareSnapshot
 from pumice.share.types.specs import MOUNT_POINT_NAMES, Specs, flag
 
 _MOUNT_POINT = re.compile(r"[A-Za-z0-9_-]{1,255}")
-_UUID = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 
 NO_SNAPSHOTS = Guard(
     ~exists().where(ShareSnapshot.share_id == ShareInstance.share_id),
@@ -42,18 +39,6 @@ def refuse_busy(share: Share, error: type[ApiError] = BadRequest) -> None:
     """:raises ApiError: a migration is under way"""
     if share.task_state in BUSY_TASKS:
         raise error(f"Share {share.id} is busy: its task state is {share.task_state}.")
-
-
-def affinity(hints: Mapping[str, Any], name: str) -> list[str]:
-    """The ids of shares that a hint (same_host, different_host) names, one or several with commas between.
-
-    :raises BadRequest: it holds something else
-    """
-    value = hints.get(name) or ""
-    ids = [one.strip() for one in value.split(",") if one.strip()] if isinstance(value, str) else [None]
-    if not all(one and _UUID.fullmatch(one) for one in ids):
-        raise BadRequest(f"scheduler_hints.{name} is refused: ids of shares, with commas between, are allowed.")
-    return [one for one in ids if one]
 
 
 def mount_point(specs: Specs, name: str, prefix: str) -> str:
