@@ -5,7 +5,7 @@ from __future__ import annotations
 from pumice.kernel.api.versions import Dialect, Version
 from pumice.kernel.operations import api as operations
 from pumice.kernel.service import Api
-from pumice.share import messages
+from pumice.share import messages, replicas
 from pumice.share.access import listing as rule_listing
 from pumice.share.access import routes as access
 from pumice.share.admin import routes as admin
@@ -46,7 +46,21 @@ DIALECT = Dialect(
     media_type="application/vnd.openstack.share+json;version=1",
 )
 
-RESOURCES = (shares, manage, instances, access, snapshots, types, quotas, locks, transfers, messages, admin, operations)
+RESOURCES = (
+    shares,
+    manage,
+    instances,
+    replicas,
+    access,
+    snapshots,
+    types,
+    quotas,
+    locks,
+    transfers,
+    messages,
+    admin,
+    operations,
+)
 
 API = Api(
     dialect=DIALECT,
