@@ -67,7 +67,8 @@ def launch(settings, clean):
         options = [text for name, value in arguments.items() for text in (f"--{name}", str(value))]
         started.append(
             subprocess.Popen(
-                [*program, *options],
+                # A script that runs these tests in the background has SIGINT ignored, and so would what they start.
+                ["env", "--default-signal=INT", *program, *options],
                 cwd=ROOT,
                 env=os.environ | {"HOME": str(settings.data_directory.parent), "COLUMNS": "200"},
                 stdout=subprocess.PIPE,

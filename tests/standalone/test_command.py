@@ -5,14 +5,25 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import time
 
 import psutil
 import pytest
 
 from pumice.block.drivers.tgtd import Mode, Op, Tgtd
+from pumice.standalone import command
 from pumice.standalone.up import Standalone
+from tests.standalone.conftest import SMALL
 from tests.standalone.small import PUMICE, SmallService, await_answer
+
+
+def words_until(last, process):
+    """What it says up to a line with this word."""
+    said = ""
+    while last not in said:
+        line = process.stdout.readline()
+        assert line, (said, process.communicate())
+        said += line
+    return said
 
 
 @pytest.mark.real
@@ -22,16 +33,39 @@ def test_a_signal_ends_it_cleanly(launch, settings, number):
     await_answer(settings, process)
     children = psutil.Process(process.pid).children(recursive=True)
     assert {"tgtd"} < {child.name() for child in children}
-    time.sleep(0.5)  # it answers a moment before it says so
+    banner = words_until("Ctrl-C", process)
     process.send_signal(number)
     said, complaints = process.communicate(timeout=20)
     assert process.returncode == 0
     assert complaints == ""
-    assert f"http://127.0.0.1:{settings.port}/v3" in said
-    assert "--os-cloud pumice volume create --size 1 test" in said
-    assert "Stopped" in said
+    assert f"http://127.0.0.1:{settings.port}/v3" in banner
+    assert "--os-cloud pumice volume create --size 1 test" in banner
+    assert said.endswith("Stopped. All is kept.\n")
     assert not any(child.is_running() for child in children)
     assert not (settings.data_directory / "storage").is_mount()
+
+
+@pytest.mark.real
+def test_what_is_ignored_at_its_start_does_not_end_it(launch, settings):
+    process = launch(["env", "--ignore-signal=INT", "--ignore-signal=HUP", *SMALL])
+    await_answer(settings, process)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        process.send_signal(number)
+    words_until("Ctrl-C", process)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    said, _ = process.communicate(timeout=20)
+    assert said.endswith("Stopped. All is kept.\n")
+
+
+def test_who_sent_a_signal_is_told():
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    try:
+        signal.raise_signal(signal.SIGUSR1)
+        received = signal.sigtimedwait([signal.SIGUSR1], 5)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    assert command._sender(received) == f"{psutil.Process().name()} (process {os.getpid()})"
 
 
 @pytest.mark.real

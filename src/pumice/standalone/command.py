@@ -9,11 +9,11 @@ import shlex
 import shutil
 import signal
 import sys
-import time
 from pathlib import Path
 from types import FrameType
 
 import click
+import psutil
 from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
@@ -63,7 +63,7 @@ def up(
     cloud: str,
     user_clouds: bool,
 ) -> None:
-    """Run Keystone, Block Storage and its storage on this machine until Ctrl-C."""
+    """Run Block Storage, Shared File Systems, Keystone and their storage on this machine until Ctrl-C."""
     settings = Settings(
         data_directory=data_dir or default_data_directory(),
         host=host,
@@ -76,16 +76,21 @@ def up(
         user_clouds=USER_FILE if user_clouds else None,
     )
     os.umask(0o077)
-    for number in SIGNALS:
-        if (number, signal.getsignal(number)) != (signal.SIGHUP, signal.SIG_IGN):  # as `nohup` leaves it
-            signal.signal(number, _end)
+    # What is ignored stays so: SIGHUP after `nohup`, SIGINT after the `&` of a script, whose Ctrl-C is not ours.
+    heeded = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    for number in heeded:
+        signal.signal(number, _end)
     console = Console(highlight=False)
     try:
         with Standalone(settings, block_service, share_service) as running:
-            console.print(banner(running))
-            while True:
-                time.sleep(0.5)
+            with console.capture() as written:
+                console.print(banner(running))
+            click.echo(written.get(), nl=False)  # a signal in the middle of rich's own writing would have it twice
+            while (received := signal.sigtimedwait(heeded, 0.5)) is None:
                 running.mind()
+            if sender := _sender(received):
+                console.print(f"{signal.Signals(received.si_signo).name} from {sender}")
+            _end(received.si_signo, None, sender)
     except KeyboardInterrupt:
         console.print("Stopped. All is kept.")
     except StandaloneError as error:
@@ -99,10 +104,22 @@ def up(
         raise click.ClickException(f"{type(error).__name__}: {text} (see {where})") from None
 
 
-def _end(_number: int, _frame: FrameType | None) -> None:
-    for number in SIGNALS:  # nothing interrupts the way down, which is short
-        signal.signal(number, signal.SIG_IGN)
+def _end(number: int, _frame: FrameType | None, sender: str = "") -> None:
+    for other in SIGNALS:  # nothing interrupts the way down, which is short
+        signal.signal(other, signal.SIG_IGN)
+    LOG.info("pumice up ends: %s from %s", signal.Signals(number).name, sender or "a terminal or an unknown process")
     raise KeyboardInterrupt
+
+
+def _sender(received: signal.struct_siginfo) -> str:
+    """The process that sent a signal; empty where the kernel did, as for a terminal."""
+    if not received.si_pid:
+        return ""
+    try:
+        name = psutil.Process(received.si_pid).name()
+    except psutil.NoSuchProcess:
+        name = "one that has ended"
+    return f"{name} (process {received.si_pid})"
 
 
 def banner(running: Standalone) -> Panel:

@@ -114,8 +114,8 @@ def test_there_are_no_extensions(shares: Shares) -> None:
     shares.refused(404, "POST", "/extensions", {})
 
 
-def ensure(shares: Shares, host: str = "here@sim", *, status: int = 202, **more: str) -> Any:
-    body = {"ensure_shares": {"host": host}}
+def ensure(shares: Shares, host: str = "here@sim", *, status: int = 202, body: Any = None, **more: str) -> Any:
+    body = body or {"ensure_shares": {"host": host}}
     return shares.call("POST", "/services/ensure-shares", body, **{"who": "admin", **more}).status_code == status
 
 
@@ -133,6 +133,8 @@ def test_a_backend_is_asked_to_see_to_its_shares(shares: Shares) -> None:
     shares.driver.release()
     assert shares.rest(f"/shares/{share}") == "available"
     assert services(shares, "?ensuring=true") == []
+    assert ensure(shares, body={"host": "here@sim"})
+    assert ensure(shares, body={"else": "here@sim"}, status=400)
     assert ensure(shares, status=403, who="member_a")
     assert ensure(shares, "there@sim", status=404)
     assert ensure(shares, status=404, version="2.85")

@@ -15,7 +15,7 @@ from pumice.kernel.errors import ApiError, BadRequest, Conflict, NotFound
 from pumice.kernel.services import WorkerService, state_word, status_word, up
 from pumice.share import binaries
 from pumice.share.admin import operations
-from pumice.share.admin.shapes import REASONS_FROM, ChangedService, EnsuredHost, ServiceDetail
+from pumice.share.admin.shapes import REASONS_FROM, ChangedService, ServiceDetail
 from pumice.share.backends import queue_of
 from pumice.share.instances.exports import on_backend
 
@@ -86,13 +86,13 @@ def _set_disabled(req: Request, disabled: bool, reason: str | None) -> dict[str,
 
 def ensure(req: Request) -> None:
     """Have a backend see that all its shares are there and exported as their rules say."""
-    asked: EnsuredHost = req.body.ensure_shares
+    host: str = req.body.asked()
     with req.service.db.read() as tx:
-        rows = [row for row in services.find(tx, host=asked.host, binary=binaries.SHARE) if row.host == asked.host]
+        rows = [row for row in services.find(tx, host=host, binary=binaries.SHARE) if row.host == host]
         if not rows:
-            raise NotFound(f"Service {binaries.SHARE} on host {asked.host} could not be found.")
+            raise NotFound(f"Service {binaries.SHARE} on host {host} could not be found.")
         if not up(rows[0], req):
-            raise Conflict(f"Service {binaries.SHARE} on host {asked.host} is not up.")
+            raise Conflict(f"Service {binaries.SHARE} on host {host} is not up.")
         backend = rows[0].cluster or rows[0].host
         instances = on_backend(tx, backend)
     for start in range(0, len(instances), CHUNK):

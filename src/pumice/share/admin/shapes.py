@@ -83,4 +83,14 @@ class EnsuredHost(Shape):
 
 
 class EnsureShares(Shape):
-    ensure_shares: EnsuredHost
+    """The host by itself, as python-manilaclient sends it, or below `ensure_shares`."""
+
+    host: Host | None = None
+    ensure_shares: EnsuredHost | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.host or self.ensure_shares):
+            raise ValueError("the key `host` is missing")
+
+    def asked(self) -> str:
+        return str(self.ensure_shares.host if self.ensure_shares else self.host)
