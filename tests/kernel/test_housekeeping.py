@@ -13,6 +13,7 @@ from pumice.kernel.db.base import utcnow
 from pumice.kernel.db.engine import Database
 from pumice.kernel.housekeeping import Housekeeping
 from pumice.kernel.messages import Cause, Message
+from pumice.kernel.operations.claims import Claims
 from pumice.kernel.operations.kinds import Done
 from pumice.kernel.operations.model import Operation
 from tests.kernel.things import PROJECT, add_thing, database, journal_of, paint, paint_kind
@@ -59,7 +60,7 @@ def test_operations_go_when_they_ended_long_ago(db: Database, keeper: Housekeepi
     journal = journal_of(db, paint_kind())
     old, new, running = (paint(journal, add_thing(db)) for _ in range(3))
     for id in (old, new):
-        claimed = journal.claim(id, "me", ["q"])
+        claimed = Claims(journal, "me", ["q"]).claim(id)
         assert claimed is not None
         journal.conclude(claimed, Done())
     long_ago = utcnow() - datetime.timedelta(hours=2)

@@ -13,6 +13,7 @@ from sqlalchemy import select
 
 from pumice.block.attachments import operations
 from pumice.block.backends import VolumeBackend, queue_of
+from pumice.kernel.operations.claims import Claims
 from pumice.kernel.operations.model import LIVE, Lane, Operation, State
 from pumice.kernel.operations.worker import Run, Worker
 from tests.block.attachments.world import CONNECTOR, OTHER_CONNECTOR, OTHER_SERVER, SERVER, World, at_once
@@ -150,7 +151,7 @@ class TestDeath:
         """Claim the one operation that is there and, where `after`, make its storage calls; then be no more."""
         world.until(lambda: bool(self.live(world)))
         (waiting,) = self.live(world)
-        operation = world.service.journal.claim(waiting.id, "a worker that dies", [waiting.queue])
+        operation = Claims(world.service.journal, "a worker that dies", [waiting.queue]).claim(waiting.id)
         assert operation is not None
         (backend,) = world.service.backends
         if after:
@@ -217,7 +218,7 @@ class TestDeath:
             update = threads.submit(put(world, id))
             world.until(lambda: bool(self.live(world)))
             (waiting,) = self.live(world)
-            slow = world.service.journal.claim(waiting.id, "a slow worker", [waiting.queue])
+            slow = Claims(world.service.journal, "a slow worker", [waiting.queue]).claim(waiting.id)
             assert slow is not None
             delete = threads.submit(lambda: world.send("DELETE", f"/attachments/{id}"))
             world.until(lambda: [one.kind for one in self.live(world)] == [operations.DISCONNECT.name])

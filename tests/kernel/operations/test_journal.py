@@ -12,10 +12,12 @@ from pumice.kernel.db.base import new_id, utcnow
 from pumice.kernel.db.engine import Database, changed
 from pumice.kernel.errors import BadRequest
 from pumice.kernel.messages import Code, Message
+from pumice.kernel.operations.claims import Claims
 from pumice.kernel.operations.journal import Journal
 from pumice.kernel.operations.kinds import Done, Failure, Kind, Next, Wait
 from pumice.kernel.operations.model import Hold, Operation, State
 from pumice.kernel.operations.ownership import LeaseLost
+from pumice.kernel.operations.worker import Run
 from tests.kernel.things import (
     CONTEXT,
     FORCE,
@@ -86,31 +88,31 @@ def test_an_operation_belongs_to_the_project_and_request_that_asked(db: Database
 
 def test_one_of_two_claims_it(db: Database, journal: Journal) -> None:
     id = paint(journal, add_thing(db))
-    claimed = journal.claim(id, ME, ["q"])
+    claimed = Claims(journal, ME, ["q"]).claim(id)
     assert claimed is not None
     assert (claimed.owner, claimed.attempt, claimed.state) == (ME, 1, State.RUNNING)
-    assert journal.claim(id, OTHER, ["q"]) is None
+    assert Claims(journal, OTHER, ["q"]).claim(id) is None
 
 
 def test_an_operation_that_has_gone_on_to_another_queue_is_not_claimed(db: Database, journal: Journal) -> None:
-    claimed = journal.claim(paint(journal, add_thing(db)), ME, ["q"])
+    claimed = Claims(journal, ME, ["q"]).claim(paint(journal, add_thing(db)))
     assert claimed is not None
     journal.conclude(claimed, Next("dry", queue="rack"))
-    assert journal.claim(claimed.id, ME, ["q"]) is None
-    assert journal.claim(claimed.id, OTHER, ["rack"]) is not None
+    assert Claims(journal, ME, ["q"]).claim(claimed.id) is None
+    assert Claims(journal, OTHER, ["rack"]).claim(claimed.id) is not None
 
 
 def test_an_operation_of_an_unknown_kind_is_left_to_who_knows_it(db: Database, journal: Journal) -> None:
     id = paint(journal, add_thing(db))
     stranger = journal_of(db, force_kind())
-    assert stranger.claim(id, OTHER, ["q"]) is None
+    assert Claims(stranger, OTHER, ["q"]).claim(id) is None
     stranger.bus.close()
 
 
 def test_done_ends_the_move_and_the_operation_together(db: Database, journal: Journal) -> None:
     thing = add_thing(db)
     id = paint(journal, thing, holds=["source"])
-    claimed = journal.claim(id, ME, ["q"])
+    claimed = Claims(journal, ME, ["q"]).claim(id)
     assert claimed is not None
     assert holds(db) == 1
     journal.conclude(claimed, Done({"colour": "red"}))
@@ -124,7 +126,7 @@ def test_done_ends_the_move_and_the_operation_together(db: Database, journal: Jo
 
 def test_a_failure_undoes_charges_sets_the_status_and_tells_the_user(db: Database, journal: Journal) -> None:
     thing = add_thing(db, parts=1)
-    claimed = journal.claim(paint(journal, thing), ME, ["q"])
+    claimed = Claims(journal, ME, ["q"]).claim(paint(journal, thing))
     assert claimed is not None
     journal.fail(claimed, Failure("the brush broke", detail=Codes.BROKEN))
     row, operation = thing_of(db, thing), operation_of(db, claimed.id)
@@ -138,7 +140,7 @@ def test_a_failure_undoes_charges_sets_the_status_and_tells_the_user(db: Databas
 
 def test_next_goes_to_another_queue_with_its_checkpoint(db: Database, journal: Journal) -> None:
     thing = add_thing(db)
-    claimed = journal.claim(paint(journal, thing), ME, ["q"])
+    claimed = Claims(journal, ME, ["q"]).claim(paint(journal, thing))
     assert claimed is not None
     journal.conclude(claimed, Next("dry", queue="rack", values={"colour": "wet"}, checkpoint={"tried": 1}))
     operation = operation_of(db, claimed.id)
@@ -150,7 +152,7 @@ def test_next_goes_to_another_queue_with_its_checkpoint(db: Database, journal: J
 
 
 def test_what_also_refuses_leaves_everything_as_it_was(db: Database, journal: Journal) -> None:
-    claimed = journal.claim(paint(journal, add_thing(db)), ME, ["q"])
+    claimed = Claims(journal, ME, ["q"]).claim(paint(journal, add_thing(db)))
     assert claimed is not None
 
     def also(_tx: Any) -> None:
@@ -163,24 +165,24 @@ def test_what_also_refuses_leaves_everything_as_it_was(db: Database, journal: Jo
 
 
 def test_a_delayed_operation_is_not_claimed_before_its_time(db: Database, journal: Journal) -> None:
-    claimed = journal.claim(paint(journal, add_thing(db)), ME, ["q"])
+    claimed = Claims(journal, ME, ["q"]).claim(paint(journal, add_thing(db)))
     assert claimed is not None
     journal.conclude(claimed, Next("run", delay=60))
-    assert journal.claim(claimed.id, ME, ["q"]) is None
+    assert Claims(journal, ME, ["q"]).claim(claimed.id) is None
 
 
 def test_who_was_taken_over_can_neither_finish_nor_fail(db: Database, journal: Journal) -> None:
     thing = add_thing(db)
-    first = journal.claim(paint(journal, thing), ME, ["q"])
+    first = Claims(journal, ME, ["q"]).claim(paint(journal, thing))
     assert first is not None
-    second = journal.take_over(first, OTHER)
+    second = Claims(journal, OTHER, []).take_over(first)
     assert second is not None
     assert (second.attempt, second.fences) == (2, 1)
     for late in (
         lambda: journal.conclude(first, Done()),
         lambda: journal.fail(first, Failure("late")),
-        lambda: journal.save_progress(first, 50),
-        lambda: journal.save_checkpoint(first, {"late": 1}),
+        lambda: Run(journal, first, None).progress(50),
+        lambda: Run(journal, first, None).expect("dry"),
     ):
         with pytest.raises(LeaseLost):
             late()
@@ -192,15 +194,15 @@ def test_who_was_taken_over_can_neither_finish_nor_fail(db: Database, journal: J
 
 
 def test_a_beat_keeps_others_from_taking_over(db: Database, journal: Journal) -> None:
-    seen = journal.claim(paint(journal, add_thing(db)), ME, ["q"])
+    seen = Claims(journal, ME, ["q"]).claim(paint(journal, add_thing(db)))
     assert seen is not None
-    assert journal.beat(ME, [seen.id]) == {(seen.id, 1)}
-    assert journal.take_over(seen, OTHER) is None
+    assert Claims(journal, ME, []).beat([seen.id]) == {(seen.id, 1)}
+    assert Claims(journal, OTHER, []).take_over(seen) is None
 
 
 def test_a_forced_move_takes_the_row_away_and_undoes_what_was_charged(db: Database, journal: Journal) -> None:
     thing = add_thing(db, parts=1)
-    first = journal.claim(paint(journal, thing), ME, ["q"])
+    first = Claims(journal, ME, ["q"]).claim(paint(journal, thing))
     assert first is not None
     second = paint(journal, thing, kind="thing.force")
     row = thing_of(db, thing)
@@ -209,7 +211,7 @@ def test_a_forced_move_takes_the_row_away_and_undoes_what_was_charged(db: Databa
     assert operation_of(db, first.id).state == State.CANCELLED
     with pytest.raises(LeaseLost):
         journal.conclude(first, Done({"colour": "late"}))
-    claimed = journal.claim(second, OTHER, ["q"])
+    claimed = Claims(journal, OTHER, ["q"]).claim(second)
     assert claimed is not None
     journal.conclude(claimed, Done())
     assert thing_of(db, thing) is None
@@ -217,7 +219,7 @@ def test_a_forced_move_takes_the_row_away_and_undoes_what_was_charged(db: Databa
 
 def test_an_operation_whose_resource_went_to_another_ends_without_effect(db: Database, journal: Journal) -> None:
     thing = add_thing(db)
-    claimed = journal.claim(paint(journal, thing), ME, ["q"])
+    claimed = Claims(journal, ME, ["q"]).claim(paint(journal, thing))
     assert claimed is not None
     db.write(lambda tx: changed(tx, update(Thing).where(Thing.id == thing).values(operation_id="else")))
     with pytest.raises(LeaseLost):
@@ -229,35 +231,34 @@ def test_an_operation_whose_resource_went_to_another_ends_without_effect(db: Dat
 
 
 def test_a_signal_wakes_who_waits_for_it(db: Database, journal: Journal) -> None:
-    claimed = journal.claim(paint(journal, add_thing(db)), ME, ["q"])
+    claimed = Claims(journal, ME, ["q"]).claim(paint(journal, add_thing(db)))
     assert claimed is not None
     journal.conclude(claimed, Wait("dry", step="pick_up", timeout=60))
-    assert journal.claim(claimed.id, ME, ["q"]) is None
+    assert Claims(journal, ME, ["q"]).claim(claimed.id) is None
     assert not db.write(lambda tx: journal.signal(tx, claimed.id, "another", {}))
     assert db.write(lambda tx: journal.signal(tx, claimed.id, "dry", {"hours": 3}))
-    again = journal.claim(claimed.id, ME, ["q"])
+    again = Claims(journal, ME, ["q"]).claim(claimed.id)
     assert again is not None
     assert (again.step, again.checkpoint) == ("pick_up", {"dry": {"hours": 3}})
 
 
 def test_a_signal_that_comes_before_the_wait_is_kept(db: Database, journal: Journal) -> None:
-    claimed = journal.claim(paint(journal, add_thing(db)), ME, ["q"])
+    claimed = Claims(journal, ME, ["q"]).claim(paint(journal, add_thing(db)))
     assert claimed is not None
-    journal.expect(claimed, "dry")
+    Run(journal, claimed, None).expect("dry")
     assert not db.write(lambda tx: journal.signal(tx, claimed.id, "wet", {}))
     assert db.write(lambda tx: journal.signal(tx, claimed.id, "dry", {"hours": 1}))
-    journal.save_checkpoint(claimed, {"coats": 2})
     journal.conclude(claimed, Wait("dry", step="pick_up", timeout=60))
-    again = journal.claim(claimed.id, ME, ["q"])
+    again = Claims(journal, ME, ["q"]).claim(claimed.id)
     assert again is not None
-    assert (again.step, again.checkpoint) == ("pick_up", {"dry": {"hours": 1}, "coats": 2})
+    assert (again.step, again.checkpoint) == ("pick_up", {"dry": {"hours": 1}})
 
 
 def test_a_wait_ends_with_its_time(db: Database, journal: Journal) -> None:
-    claimed = journal.claim(paint(journal, add_thing(db)), ME, ["q"])
+    claimed = Claims(journal, ME, ["q"]).claim(paint(journal, add_thing(db)))
     assert claimed is not None
     journal.conclude(claimed, Wait("dry", step="pick_up", timeout=-1))
-    again = journal.claim(claimed.id, ME, ["q"])
+    again = Claims(journal, ME, ["q"]).claim(claimed.id)
     assert again is not None
     assert "dry" not in again.checkpoint
 
@@ -275,23 +276,24 @@ def test_what_is_past_its_deadline_fails_with_a_message(db: Database, journal: J
     assert len(messages(db)) == 1
 
 
-def test_what_was_saved_since_the_look_is_undone_too(db: Database) -> None:
+def test_what_came_since_the_look_is_known_to_the_undo(db: Database) -> None:
     undone: list[dict[str, Any]] = []
     journal = journal_of(db, paint_kind(undo=lambda _, operation: undone.append(operation.checkpoint)))
-    claimed = journal.claim(paint(journal, add_thing(db)), ME, ["q"])
+    claimed = Claims(journal, ME, ["q"]).claim(paint(journal, add_thing(db)))
     assert claimed is not None
     seen = operation_of(db, claimed.id)
-    journal.save_checkpoint(claimed, {"claimed": 3})
+    Run(journal, claimed, None).expect("dry")
+    assert db.write(lambda tx: journal.signal(tx, claimed.id, "dry", {"hours": 3}))
     journal.expire(seen, "too late")
-    assert undone == [{"claimed": 3}]
+    assert undone == [{"dry": {"hours": 3}}]
     journal.bus.close()
 
 
 def test_handing_back_makes_it_free_for_others(db: Database, journal: Journal) -> None:
-    claimed = journal.claim(paint(journal, add_thing(db)), ME, ["q"])
+    claimed = Claims(journal, ME, ["q"]).claim(paint(journal, add_thing(db)))
     assert claimed is not None
-    journal.hand_back(claimed)
-    assert journal.claim(claimed.id, OTHER, ["q"]) is not None
+    Claims(journal, ME, []).hand_back(claimed)
+    assert Claims(journal, OTHER, ["q"]).claim(claimed.id) is not None
 
 
 def test_a_deadline_counts_from_acceptance(db: Database, journal: Journal) -> None:

@@ -13,6 +13,7 @@ from sqlalchemy import update
 from pumice.kernel.db.base import new_id, utcnow
 from pumice.kernel.db.engine import Database
 from pumice.kernel.metrics import Metrics
+from pumice.kernel.operations.claims import Claims
 from pumice.kernel.operations.journal import Journal
 from pumice.kernel.operations.kinds import Done, Kind, Next, Outcome
 from pumice.kernel.operations.model import Lane, Operation, State
@@ -169,7 +170,7 @@ def test_a_successor_on_the_same_host_takes_over_at_once(db: Database, shop: Sho
     thing = add_thing(db)
     id = paint(journal, thing)
     dead = shop.worker(journal, start=False, lease=3600)
-    assert journal.claim(id, dead.life.owner, ["q"]) is not None
+    assert Claims(journal, dead.life.owner, ["q"]).claim(id) is not None
     dead.life.end()
     shop.worker(journal, lease=3600)
     until(lambda: status(db, thing) == "painted")
@@ -181,12 +182,12 @@ def test_elsewhere_the_beat_must_have_stood_still(db: Database, shop: Shop) -> N
     thing = add_thing(db)
     id = paint(journal, thing)
     elsewhere = shop.worker(journal, start=False, host="there")
-    assert journal.claim(id, elsewhere.life.owner, ["q"]) is not None
+    assert Claims(journal, elsewhere.life.owner, ["q"]).claim(id) is not None
     shop.worker(journal, lease=1.0, sweep=0.1)
     beats = 0
     end = time.monotonic() + 1.5
     while time.monotonic() < end:
-        journal.beat(elsewhere.life.owner, [id])
+        Claims(journal, elsewhere.life.owner, []).beat([id])
         beats += 1
         time.sleep(0.05)
     assert status(db, thing) == "painting"
@@ -263,11 +264,11 @@ def test_what_keeps_killing_its_workers_fails_in_the_end(db: Database, shop: Sho
     id = paint(journal, thing)
     for _ in range(3):
         dead = shop.worker(journal, start=False)
-        running = journal.claim(id, dead.life.owner, ["q"])
+        running = Claims(journal, dead.life.owner, ["q"]).claim(id)
         assert running is not None
-        taken = journal.take_over(running, dead.life.owner)
+        taken = Claims(journal, dead.life.owner, []).take_over(running)
         assert taken is not None
-        journal.hand_back(taken)
+        Claims(journal, dead.life.owner, []).hand_back(taken)
         dead.life.end()
     shop.worker(journal)
     until(lambda: status(db, thing) == "error")

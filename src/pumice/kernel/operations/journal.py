@@ -1,7 +1,6 @@
-"""The journal: operations are submitted, claimed, ended, signalled and superseded here, each in one transaction.
+"""The journal: operations are submitted, signalled, superseded and ended here, each in one transaction.
 
-What the other parts of the kernel know of an operation's row goes through these functions; workers
-(`kernel.operations.worker`) add threads, leases and sweeps around them.
+Workers get them by `kernel.operations.claims`; `kernel.operations.worker` adds threads, leases and sweeps.
 """
 
 from __future__ import annotations
@@ -9,10 +8,10 @@ from __future__ import annotations
 import datetime
 import logging
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import delete, or_, select, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from pumice.kernel import messages, moves
@@ -25,7 +24,7 @@ from pumice.kernel.moves import End, Guard, Superseded
 from pumice.kernel.notify import Notifier
 from pumice.kernel.operations.kinds import Change, Done, Failure, Kind, Next, Outcome, Wait
 from pumice.kernel.operations.model import LIVE, Hold, Lane, Operation, State
-from pumice.kernel.operations.ownership import LeaseLost, claimed, mine, own
+from pumice.kernel.operations.ownership import LeaseLost, mine, own
 
 LOG = logging.getLogger(__name__)
 
@@ -194,70 +193,6 @@ class Journal:
             self.ring(tx, operation)
         return True
 
-    def expect(self, operation: Operation, signal: str) -> None:
-        """Keep `signal` from here on, also if it comes before the step has answered with its `Wait`."""
-        self.db.write(lambda tx: own(tx, mine(operation).values(signal=signal)))
-
-    # Claiming
-
-    def claim(self, id: str, owner: str, queues: Collection[str]) -> Operation | None:
-        """Make a queued operation ours; None when it is not due, not queued in our `queues` (any more: it may have
-        gone on to another since somebody told us of it), or of an unknown kind."""
-        now = utcnow()
-
-        def work(tx: Session) -> Operation | None:
-            due = or_(Operation.not_before.is_(None), Operation.not_before <= now)
-            rests = Operation.state.in_((State.QUEUED, State.WAITING))
-            # A waiting operation is due when its time is over; a queued one from its `not_before` on.
-            statement = update(Operation).where(
-                Operation.id == id,
-                rests,
-                due,
-                Operation.kind.in_(list(self.kinds)),
-                Operation.queue.in_(list(queues)),
-            )
-            if not changed(tx, statement.values(**claimed(owner), signal=None)):
-                return None
-            return tx.get_one(Operation, id)
-
-        return self.db.write(work)
-
-    def take_over(self, seen: Operation, owner: str) -> Operation | None:
-        """Make a running operation ours whose owner is dead: its beat is still the one that was `seen`."""
-
-        def work(tx: Session) -> Operation | None:
-            statement = update(Operation).where(
-                Operation.id == seen.id,
-                Operation.state == State.RUNNING,
-                Operation.owner == seen.owner,
-                Operation.attempt == seen.attempt,
-                Operation.beat == seen.beat,
-            )
-            if not changed(tx, statement.values(**claimed(owner), fences=Operation.fences + 1)):
-                return None
-            return tx.get_one(Operation, seen.id)
-
-        return self.db.write(work)
-
-    def hand_back(self, operation: Operation) -> None:
-        """Put an operation that we run back into its queue (a worker that stops)."""
-
-        def work(tx: Session) -> None:
-            changed(tx, mine(operation).values(state=State.QUEUED, owner=None))
-
-        self.db.write(work)
-
-    def beat(self, owner: str, ids: Collection[str]) -> set[tuple[str, int]]:
-        """Renew the leases of the operations that `owner` is at work on; returns the (id, attempt) pairs that it
-        still has."""
-
-        def work(tx: Session) -> set[tuple[str, int]]:
-            mine = (Operation.id.in_(list(ids)), Operation.owner == owner, Operation.state == State.RUNNING)
-            tx.execute(update(Operation).where(*mine).values(beat=Operation.beat + 1))
-            return {(row.id, row.attempt) for row in tx.execute(select(Operation.id, Operation.attempt).where(*mine))}
-
-        return self.db.write(work)
-
     # Ending
 
     def conclude(self, operation: Operation, outcome: Outcome) -> None:
@@ -301,7 +236,7 @@ class Journal:
         def work(tx: Session) -> None:
             own(tx, update(Operation).where(*seen, *same).values(values))
             self._forget(tx, operation)
-            # As it is now: its worker may have saved in the meantime what is to be undone.
+            # As it is now: a signal may have brought something since.
             self._failed(tx, tx.get_one(Operation, operation.id), self.kinds[operation.kind], Failure(text))
 
         try:
@@ -400,21 +335,6 @@ class Journal:
         """Notify of a phase of the operation, `row` being its resource as it is then."""
         if self.notifier.enabled and kind.event and kind.describe and row is not None:
             self.notifier.emit(tx, operation.id, f"{kind.event}.{phase}", kind.describe(tx, row))
-
-    # Progress
-
-    def save_progress(self, operation: Operation, percent: float) -> None:
-        self.db.write(lambda tx: own(tx, mine(operation).values(progress=percent)))
-
-    def save_checkpoint(self, operation: Operation, checkpoint: Mapping[str, Any]) -> None:
-        def work(tx: Session) -> dict[str, Any]:
-            # As it is now: a signal may have come.
-            kept = tx.scalar(select(Operation.checkpoint).where(Operation.id == operation.id).with_for_update())
-            merged = {**(kept or {}), **checkpoint}
-            own(tx, mine(operation).values(checkpoint=merged))
-            return merged
-
-        operation.checkpoint = self.db.write(work)
 
 
 def doorbell(queue: str, lane: str = Lane.WORK) -> str:

@@ -24,11 +24,12 @@ from pumice.kernel.db.base import utcnow
 from pumice.kernel.logging import logged
 from pumice.kernel.metrics import Metrics
 from pumice.kernel.moves import Superseded
+from pumice.kernel.operations.claims import Claims
 from pumice.kernel.operations.journal import Journal, doorbell
 from pumice.kernel.operations.kinds import Done, Failure, Outcome
 from pumice.kernel.operations.leases import Life, Watch
 from pumice.kernel.operations.model import LIVE, Lane, Operation, State
-from pumice.kernel.operations.ownership import LeaseLost
+from pumice.kernel.operations.ownership import LeaseLost, mine, own
 
 LOG = logging.getLogger(__name__)
 
@@ -69,23 +70,23 @@ class Run:
         if self.lost.is_set():
             raise LeaseLost(f"operation {self.operation.id} is not ours any more")
 
-    def save(self, **checkpoint: Any) -> None:
-        """Remember facts for this or a later run, before what depends on them is done."""
-        self.journal.save_checkpoint(self.operation, checkpoint)
-
     def expect(self, signal: str) -> None:
-        """To be called before asking somebody who will answer with `signal`, for which the step then `Wait`s.
+        """To be called before asking somebody who will answer with `signal`, for which the step then `Wait`s: it is
+        kept from here on.
 
         :raises LeaseLost: a successor has the operation, or it was cancelled
         """
-        self.journal.expect(self.operation, signal)
+        self._write(signal=signal)
 
     def progress(self, percent: float) -> None:
         """Tell how far it is, 0 to 100; written at most once a second."""
         now = time.monotonic()
         if now - self._progress_at >= 1.0:
             self._progress_at = now
-            self.journal.save_progress(self.operation, percent)
+            self._write(progress=percent)
+
+    def _write(self, **values: Any) -> None:
+        self.db.write(lambda tx: own(tx, mine(self.operation).values(values)))
 
 
 class Worker:
@@ -114,6 +115,7 @@ class Worker:
         self.queues = queues
         self._metrics = metrics
         self.life = Life(directory, host)
+        self._claims = Claims(journal, self.life.owner, queues)
         self._lanes = {lane: _Hints() for lane in lanes}
         self._sizes = lanes
         self._lease = lease
@@ -165,7 +167,7 @@ class Worker:
 
     def _hand_back(self, operation: Operation) -> None:
         try:
-            self.journal.hand_back(operation)
+            self._claims.hand_back(operation)
         except Exception:
             # Nothing else may be left running for it: a successor sees that we are dead.
             LOG.exception("operation %s could not be handed back", operation.id)
@@ -177,7 +179,7 @@ class Worker:
             hint = hints.get()
             if hint and not self._stopping.is_set():
                 try:
-                    operation = self.journal.claim(hint, self.life.owner, self.queues)
+                    operation = self._claims.claim(hint)
                     if operation is not None:
                         self.run(operation)
                 except Exception:
@@ -264,7 +266,7 @@ class Worker:
                     LOG.exception("leases could not be renewed")
 
     def _renew(self, runs: Sequence[Run]) -> None:
-        held = self.journal.beat(self.life.owner, [run.operation.id for run in runs])
+        held = self._claims.beat([run.operation.id for run in runs])
         for run in runs:
             if (run.operation.id, run.operation.attempt) not in held:
                 run.lost.set()
@@ -311,11 +313,11 @@ class Worker:
             LOG.exception("the sweep failed on operation %s (%s)", operation.id, operation.kind)
 
     def _adopt(self, operation: Operation) -> None:
-        taken = self.journal.take_over(operation, self.life.owner)
+        taken = self._claims.take_over(operation)
         if taken is not None:
             LOG.warning("operation %s (%s) is taken over from %s", taken.id, taken.kind, operation.owner)
             # Run by a lane's thread as any other; it is claimed again there, by us.
-            self.journal.hand_back(taken)
+            self._claims.hand_back(taken)
             self._lanes[Lane(taken.lane)].put(taken.id)
 
     def _late(self, now: datetime.datetime) -> Sequence[Operation]:
