@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
-from pumice.kernel import housekeeping, messages
+from pumice.kernel import housekeeping
 from pumice.kernel.config import load
 from pumice.kernel.db.base import utcnow
 from pumice.kernel.db.engine import Database
 from pumice.kernel.housekeeping import Housekeeping
-from pumice.kernel.messages import Cause, Message
+from pumice.kernel.messages import Cause, Message, Messages
 from pumice.kernel.operations.claims import Claims
 from pumice.kernel.operations.kinds import Done
 from pumice.kernel.operations.model import Operation
@@ -35,7 +35,7 @@ def keeper(db: Database, monkeypatch: pytest.MonkeyPatch) -> Housekeeping:
 def test_expired_messages_go_however_many_batches_they_are(db: Database, keeper: Housekeeping) -> None:
     def record(ttl: int) -> str:
         row = db.write(
-            lambda tx: messages.record(
+            lambda tx: Messages("THING", ttl).record(
                 tx,
                 project_id=PROJECT,
                 request_id=None,
@@ -43,7 +43,6 @@ def test_expired_messages_go_however_many_batches_they_are(db: Database, keeper:
                 resource_id="t",
                 action=Cause.UNKNOWN,
                 detail=Cause.UNKNOWN,
-                ttl=ttl,
             )
         )
         return row.id

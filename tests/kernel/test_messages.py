@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pumice.kernel import messages
 from pumice.kernel.db.base import Base
 from pumice.kernel.db.engine import Database
 from pumice.kernel.db.scope import everything, own
 from pumice.kernel.errors import NotFound
-from pumice.kernel.messages import Cause, Code, Message
+from pumice.kernel.messages import TTL, Cause, Code, Message, Messages, user_message
 from tests.support.databases import url_of
 
 
@@ -34,9 +33,9 @@ def db(tmp_path: Path) -> Iterator[Database]:
     db.close()
 
 
-def recorded(db: Database, project: str = "p", ttl: int = messages.TTL) -> Message:
+def recorded(db: Database, project: str = "p", ttl: int = TTL) -> Message:
     return db.write(
-        lambda tx: messages.record(
+        lambda tx: Messages("VOLUME", ttl).record(
             tx,
             project_id=project,
             request_id="req-1",
@@ -44,7 +43,6 @@ def recorded(db: Database, project: str = "p", ttl: int = messages.TTL) -> Messa
             resource_id=VOLUME_ID,
             action=Action.SCHEDULE,
             detail=Detail.NO_BACKEND,
-            ttl=ttl,
         )
     )
 
@@ -60,8 +58,7 @@ def test_a_message_tells_what_and_why(db: Database) -> None:
         datetime.timedelta(days=30), abs=datetime.timedelta(seconds=5)
     )
     assert (
-        messages.user_message(row, Action, Detail, ":")
-        == "Choosing a backend for the volume:No backend could take the request."
+        user_message(row, Action, Detail, ":") == "Choosing a backend for the volume:No backend could take the request."
     )
 
 
@@ -76,7 +73,7 @@ def test_a_stranger_sees_none(db: Database) -> None:
 
 def test_another_service_says_so_in_the_event(db: Database) -> None:
     row = db.write(
-        lambda tx: messages.record(
+        lambda tx: Messages("SHARE").record(
             tx,
             project_id="p",
             request_id=None,
@@ -84,14 +81,13 @@ def test_another_service_says_so_in_the_event(db: Database) -> None:
             resource_id=VOLUME_ID,
             action=Action.SCHEDULE,
             detail=Cause.UNKNOWN,
-            prefix="MANILA",
         )
     )
-    assert row.event_id == "MANILA_SHARE_001_001"
-    text = messages.user_message(row, Action, Cause, ": ")
+    assert row.event_id == "SHARE_SHARE_001_001"
+    text = user_message(row, Action, Cause, ": ")
     assert text == "Choosing a backend for the volume: The cause is not known."
 
 
 def test_codes_of_another_release_still_give_a_text() -> None:
     row = Message(action_id="999", detail_id="998")
-    assert messages.user_message(row, Action, Detail, ":") == "An action:The cause is not known."
+    assert user_message(row, Action, Detail, ":") == "An action:The cause is not known."

@@ -13,6 +13,7 @@ from pumice.kernel.bus import LocalBus
 from pumice.kernel.config import load
 from pumice.kernel.db.base import Base, Moving, new_id
 from pumice.kernel.db.engine import Database
+from pumice.kernel.messages import Messages
 from pumice.kernel.moves import End, Move
 from pumice.kernel.notify import Notifier
 from pumice.kernel.operations.journal import Journal
@@ -71,7 +72,7 @@ def paint_kind(step: Step | None = None, undo: Undo = nothing, **more: Any) -> K
 def journal_of(db: Database, *kinds: Kind) -> Journal:
     """A journal with the given kinds, on a bus of its own. Close `journal.bus` afterwards."""
     conf = load("block", (), {"DEFAULT": {"host": "here"}})
-    return Journal(db, LocalBus(), Notifier(db, conf, "test"), kinds)
+    return Journal(db, LocalBus(), Notifier(db, conf, "test"), kinds, Messages("THING"))
 
 
 def paint(journal: Journal, thing: str, colour: str = "red", kind: str = "thing.paint", **more: Any) -> str:

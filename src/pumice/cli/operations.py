@@ -1,4 +1,4 @@
-"""`pumice operations`: the journal as the API shows it.
+"""`pumice operations`: the journals as the APIs of the cloud's services show them.
 
 An operation has id, kind, resource_type, resource_id, state, step, progress (0 to 100, or null), created_at,
 updated_at, error and project_id.
@@ -6,21 +6,23 @@ updated_at, error and project_id.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import click
 import openstack.config
 from keystoneauth1.adapter import Adapter
-from keystoneauth1.exceptions import ClientException
+from keystoneauth1.exceptions import ClientException, EndpointNotFound
 from openstack.exceptions import SDKException
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-SERVICE = "block-storage"
+SERVICES = ("block-storage", "shared-file-system")
+"""Types of the services that have journals; those in the catalog are asked."""
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
 COLUMNS = ("id", "kind", "resource_id", "state", "step", "progress", "created_at", "error")
 
@@ -32,7 +34,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 @click.group()
 def operations() -> None:
-    """Look at what the service is doing."""
+    """Look at what the services are doing."""
 
 
 @operations.command("list")
@@ -40,7 +42,7 @@ def operations() -> None:
 @json_option
 def list_operations(os_cloud: str | None, *, as_json: bool) -> None:
     """Print the operations of your project, the newest first; administrators see those of all projects."""
-    found = _get(_client(os_cloud), "/operations")["operations"]
+    found = _all(_clients(os_cloud))
     if as_json:
         click.echo(json.dumps(found, indent=2))
         return
@@ -60,7 +62,7 @@ def list_operations(os_cloud: str | None, *, as_json: bool) -> None:
 @json_option
 def show(operation_id: str, os_cloud: str | None, *, as_json: bool) -> None:
     """Print one operation."""
-    operation = _get(_client(os_cloud), f"/operations/{operation_id}")["operation"]
+    operation = _one(_clients(os_cloud), operation_id)
     if as_json:
         click.echo(json.dumps(operation, indent=2))
         return
@@ -79,12 +81,10 @@ def watch(ctx: click.Context, operation_ids: tuple[str, ...], interval: float, o
     With ids, until they have ended: exit code 1 tells that one failed. Without, all that are under way, until
     Ctrl-C.
     """
-    client = _client(os_cloud)
+    clients = _clients(os_cloud)
 
     def look() -> list[Operation]:
-        if not operation_ids:
-            return list(_get(client, "/operations")["operations"])
-        return [_get(client, f"/operations/{operation_id}")["operation"] for operation_id in operation_ids]
+        return [_one(clients, id) for id in operation_ids] if operation_ids else _all(clients)
 
     last = follow(look, interval=interval, until_ended=bool(operation_ids))
     if any(operation["state"] != "succeeded" for operation in last):
@@ -125,18 +125,51 @@ def _draw(bars: Progress, shown: dict[str, TaskID], found: Iterable[Operation], 
             bars.stop_task(task)
 
 
-def _client(os_cloud: str | None) -> Adapter:
+def _clients(os_cloud: str | None) -> list[Adapter]:
     try:
         cloud = openstack.config.OpenStackConfig().get_one(cloud=os_cloud)
-        return Adapter(
-            cloud.get_session(),
-            service_type=SERVICE,
-            interface=cloud.get_interface(SERVICE),
-            region_name=cloud.get_region_name(SERVICE),
-            endpoint_override=cloud.get_endpoint(SERVICE),
-        )
-    except SDKException as error:
+        clients = [
+            Adapter(
+                cloud.get_session(),
+                service_type=service,
+                interface=cloud.get_interface(service),
+                region_name=cloud.get_region_name(service),
+                endpoint_override=cloud.get_endpoint(service),
+            )
+            for service in SERVICES
+        ]
+        there = [client for client in clients if _is_there(client)]
+    except (SDKException, ClientException) as error:
         raise click.ClickException(str(error)) from error
+    if not there:
+        raise click.ClickException(f"The catalog has neither of the services {' and '.join(SERVICES)}.")
+    return there
+
+
+def _is_there(client: Adapter) -> bool:
+    try:
+        return client.get_endpoint() is not None
+    except EndpointNotFound:
+        return False
+
+
+def _all(clients: Iterable[Adapter]) -> list[Operation]:
+    found = [operation for client in clients for operation in _get(client, "/operations")["operations"]]
+    return sorted(found, key=lambda operation: str(operation["created_at"]), reverse=True)
+
+
+def _one(clients: Sequence[Adapter], id: str) -> Operation:
+    """From whichever service has it; what is said of one that none has is the last one's word."""
+    *others, last = clients
+    for client in others:
+        with contextlib.suppress(_Missing):
+            return _get(client, f"/operations/{id}")["operation"]
+    operation: Operation = _get(last, f"/operations/{id}")["operation"]
+    return operation
+
+
+class _Missing(click.ClickException):
+    """The service has no such operation."""
 
 
 def _get(client: Adapter, path: str) -> dict[str, Any]:
@@ -147,7 +180,8 @@ def _get(client: Adapter, path: str) -> dict[str, Any]:
         raise click.ClickException(str(error)) from error
     if answer.status_code != 200:
         fault: dict[str, Any] = next(iter(body.values()), {})
-        raise click.ClickException(f"{fault.get('message')} (HTTP {answer.status_code})")
+        refusal = _Missing if answer.status_code == 404 else click.ClickException
+        raise refusal(f"{fault.get('message')} (HTTP {answer.status_code})")
     return body
 
 

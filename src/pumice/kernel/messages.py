@@ -7,6 +7,7 @@ better text also reaches old messages.
 from __future__ import annotations
 
 import datetime
+from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Self
 
@@ -52,38 +53,45 @@ class Message(Owned, Base):
     expires_at: Mapped[datetime.datetime] = mapped_column(index=True)
 
 
-def record(
-    tx: Session,
-    *,
-    project_id: str,
-    request_id: str | None,
-    resource_type: str,
-    resource_id: str,
-    action: Code,
-    detail: Code,
-    level: str = "ERROR",
-    prefix: str = "VOLUME",
-    ttl: int = TTL,
-) -> Message:
-    """Write a message in the transaction that ends what went wrong.
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """How one service writes messages.
 
-    :param resource_type: as the API names it: VOLUME, VOLUME_SNAPSHOT, VOLUME_BACKUP
-    :param ttl: seconds until the message may be removed (`message_ttl`)
+    :param service: as the ids of events name it, "VOLUME"
+    :param ttl: seconds until a message may be removed
     """
-    message = Message(
-        id=new_id(),
-        project_id=project_id,
-        request_id=request_id,
-        resource_type=resource_type,
-        resource_uuid=resource_id,
-        event_id=f"{prefix}_{resource_type}_{action.id}_{detail.id}",
-        action_id=action.id,
-        detail_id=detail.id,
-        message_level=level,
-        expires_at=utcnow() + datetime.timedelta(seconds=ttl),
-    )
-    tx.add(message)
-    return message
+
+    service: str
+    ttl: int = TTL
+
+    def record(
+        self,
+        tx: Session,
+        *,
+        project_id: str,
+        request_id: str | None,
+        resource_type: str,
+        resource_id: str,
+        action: Code,
+        detail: Code,
+    ) -> Message:
+        """Write a message in the transaction that ends what went wrong.
+
+        :param resource_type: as the API names it: VOLUME, VOLUME_SNAPSHOT, SHARE
+        """
+        message = Message(
+            id=new_id(),
+            project_id=project_id,
+            request_id=request_id,
+            resource_type=resource_type,
+            resource_uuid=resource_id,
+            event_id=f"{self.service}_{resource_type}_{action.id}_{detail.id}",
+            action_id=action.id,
+            detail_id=detail.id,
+            expires_at=utcnow() + datetime.timedelta(seconds=self.ttl),
+        )
+        tx.add(message)
+        return message
 
 
 def user_message(message: Message, actions: type[Code], details: type[Code], colon: str) -> str:

@@ -22,6 +22,7 @@ from pumice.kernel.db import migrations
 from pumice.kernel.db.engine import Database
 from pumice.kernel.db.paging import Listing, read_resource_filters
 from pumice.kernel.housekeeping import Housekeeping, Periodic
+from pumice.kernel.messages import Messages
 from pumice.kernel.metrics import Metrics
 from pumice.kernel.notify import Notifier
 from pumice.kernel.operations.journal import Journal
@@ -74,14 +75,8 @@ class Service:
         self.metrics.watch_drops(lambda: self.bus.dropped)
         self.metrics.watch_queues(self._queue_depths)
         self.notifier = Notifier(self.db, conf, f"{name}.{conf.host}")
-        self.journal = Journal(
-            self.db,
-            self.bus,
-            self.notifier,
-            kinds,
-            message_ttl=conf.message_ttl,
-            seconds=conf.operations.deadline,
-        )
+        self.messages = Messages(api.dialect.service.upper(), conf.message_ttl)
+        self.journal = Journal(self.db, self.bus, self.notifier, kinds, self.messages, seconds=conf.operations.deadline)
         self.waiter = Waiter(self.journal)
         self.quotas = quotas
         self.resource_filters = self._resource_filters()

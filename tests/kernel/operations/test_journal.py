@@ -135,7 +135,7 @@ def test_a_failure_undoes_charges_sets_the_status_and_tells_the_user(db: Databas
     assert (operation.state, operation.error) == (State.FAILED, "the brush broke")
     (message,) = messages(db)
     assert (message.project_id, message.resource_uuid, message.request_id) == (CONTEXT.project_id, thing, "req-1")
-    assert message.event_id == "VOLUME_THING_008_012"
+    assert message.event_id == "THING_THING_008_012"
 
 
 def test_next_goes_to_another_queue_with_its_checkpoint(db: Database, journal: Journal) -> None:

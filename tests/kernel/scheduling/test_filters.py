@@ -16,7 +16,7 @@ from pumice.kernel.scheduling.filters import (
     JsonFilter,
 )
 from pumice.kernel.scheduling.plugins import Lookups
-from pumice.kernel.scheduling.request import Kind, PlacementRequest
+from pumice.kernel.scheduling.request import PlacementRequest
 from pumice.kernel.scheduling.specs import matches
 from tests.kernel.scheduling.build import hosts, pool, request
 
@@ -59,12 +59,6 @@ THIN = {"thin": True, "max_over_subscription_ratio": 2.0}
         (request(21), {**THIN, "free": 10.0}, False),
         (request(101, thick=True), THIN, False),
         (request(100, thick=True), THIN, True),
-        # extend: the size asked for is the growth (a pool with 5 left takes no 10 more)
-        (request(10, kind=Kind.EXTEND, current="h@b#p"), {"free": 5.0}, False),
-        (request(5, kind=Kind.EXTEND, current="h@b#p"), {"free": 5.0}, True),
-        # a retype that stays needs nothing
-        (request(50, kind=Kind.RETYPE, current="h@b#p"), {"free": 5.0}, True),
-        (request(50, kind=Kind.RETYPE, current="h@b#other"), {"free": 5.0}, False),
     ],
 )
 def test_capacity(wanted: PlacementRequest, figures: dict[str, Any], passes: bool) -> None:
@@ -119,22 +113,6 @@ def test_a_service_may_bring_other_operators() -> None:
     pools = [pool(capabilities={"tier": "golden"})]
     assert Other(NOTHING).keep(request(extra_specs={"tier": "<STARTS> gold"}), pools)
     assert not CapabilitiesFilter(NOTHING).keep(request(extra_specs={"tier": "<STARTS> gold"}), pools)
-
-
-@pytest.mark.parametrize(
-    ("kind", "in_use", "online", "passes"),
-    [
-        (Kind.EXTEND, True, False, False),
-        (Kind.EXTEND, True, True, True),
-        (Kind.EXTEND, True, None, True),
-        (Kind.EXTEND, False, False, True),
-        (Kind.CREATE, True, False, True),
-    ],
-)
-def test_extending_what_is_attached(kind: Kind, in_use: bool, online: bool | None, passes: bool) -> None:
-    capabilities = {} if online is None else {"online_extend_support": online}
-    wanted = request(kind=kind, in_use=in_use, current="h@b#p")
-    assert bool(CapabilitiesFilter(NOTHING).keep(wanted, [pool(capabilities=capabilities)])) is passes
 
 
 @pytest.mark.parametrize(

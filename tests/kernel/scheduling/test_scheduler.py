@@ -22,7 +22,6 @@ from pumice.kernel.scheduling.pool import (
     settle,
     settled_now,
 )
-from pumice.kernel.scheduling.request import Kind
 from pumice.kernel.scheduling.scheduler import NoValidPool, Scheduler, covers
 from pumice.kernel.scheduling.view import PoolView
 from pumice.kernel.scheduling.weighers import FreeRatioWeigher, chance
@@ -104,25 +103,6 @@ def test_a_request_bound_to_a_backend_goes_nowhere_else() -> None:
     assert hosts(scheduler().rank(request(only="h@b"), pools).pools) == ["h@b#1", "h@b#2"]
     assert hosts(scheduler().rank(request(only="h@b#2"), pools).pools) == ["h@b#2"]
     assert scheduler().rank(request(15, only="h@b#2"), pools).emptied_by == "CapacityFilter"
-
-
-def test_what_a_disabled_pool_holds_may_grow() -> None:
-    grows = request(5, kind=Kind.EXTEND, current="h@b#1")
-    others = [pool("h@b#2"), pool("h@a#1")]
-    assert hosts(scheduler().rank(grows, [pool("h@b#1", disabled=True), *others]).pools) == ["h@b#1"]
-    assert scheduler().rank(grows, [pool("h@b#1", up=False), *others]).emptied_by == "in service"
-    assert scheduler().rank(grows, [pool("h@b#1", free=4.0), *others]).emptied_by == "CapacityFilter"
-
-
-def test_a_retype_stays_where_it_is_if_that_will_do() -> None:
-    pools = [pool("h@b#1", free=5.0), pool("h@b#2", free=100.0)]
-    moves = request(50, kind=Kind.RETYPE, current="h@b#1")
-    assert scheduler().rank(moves, pools).chosen is pools[0]
-    gold = [pool("h@b#1"), pool("h@b#2", capabilities={"tier": "gold"})]
-    assert (
-        scheduler().rank(request(50, kind=Kind.RETYPE, current="h@b#1", extra_specs={"tier": "gold"}), gold).chosen
-        is (gold[1])
-    )
 
 
 def test_placing_claims_the_best_pool_and_sees_its_own_claim(db: Database) -> None:

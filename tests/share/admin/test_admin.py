@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from pumice.kernel.db.base import utcnow
-from pumice.kernel.messages import record
 from pumice.share.message_codes import Action, Detail
 from tests.support.identity import PROJECT_A
 from tests.support.shareservice import Shares
@@ -166,7 +165,7 @@ def test_a_service_that_is_down_sees_to_nothing(tmp_path: Path) -> None:
 def test_messages(shares: Shares) -> None:
     def work(tx: Any) -> list[str]:
         made = [
-            record(
+            shares.service.messages.record(
                 tx,
                 project_id=PROJECT_A,
                 request_id=f"req-{number}",

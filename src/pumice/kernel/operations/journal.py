@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from pumice.kernel import messages, moves
+from pumice.kernel import moves
 from pumice.kernel.auth.context import RequestContext
 from pumice.kernel.bus import Bus
 from pumice.kernel.db.base import Moving, new_id, utcnow
 from pumice.kernel.db.engine import Database, after_commit, changed
-from pumice.kernel.messages import Code
+from pumice.kernel.messages import Code, Messages
 from pumice.kernel.moves import End, Guard, Superseded
 from pumice.kernel.notify import Notifier
 from pumice.kernel.operations.kinds import Change, Done, Failure, Kind, Next, Outcome, Wait
@@ -36,7 +36,7 @@ R = TypeVar("R", bound=Moving)
 
 class Journal:
     """:param kinds: every kind of the service; workers claim only these
-    :param message_ttl: seconds that a message about a failure lives
+    :param messages: to users, about failures
     :param seconds: from an operation's acceptance to its deadline
     """
 
@@ -46,15 +46,15 @@ class Journal:
         bus: Bus,
         notifier: Notifier,
         kinds: Iterable[Kind],
+        messages: Messages,
         *,
-        message_ttl: int = messages.TTL,
         seconds: float = 24 * 3600.0,
     ) -> None:
         self.db = db
         self.bus = bus
         self.notifier = notifier
         self.kinds: Mapping[str, Kind] = {kind.name: kind for kind in kinds}
-        self._message_ttl = message_ttl
+        self._messages = messages
         self._seconds = seconds
 
     # Submitting
@@ -297,7 +297,7 @@ class Journal:
         if kind.action is None:
             return
         resource_type, resource_id = kind.subject(operation)
-        messages.record(
+        self._messages.record(
             tx,
             project_id=operation.project_id,
             request_id=operation.request_id,
@@ -305,7 +305,6 @@ class Journal:
             resource_id=resource_id,
             action=action or kind.action,
             detail=detail,
-            ttl=self._message_ttl,
         )
 
     def _next(self, tx: Session, operation: Operation, kind: Kind, outcome: Next) -> None:

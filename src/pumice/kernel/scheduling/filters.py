@@ -12,7 +12,7 @@ from pumice.kernel.scheduling import jsonquery, specs
 from pumice.kernel.scheduling.expressions import ExpressionError, Names, evaluate
 from pumice.kernel.scheduling.plugins import Filter, Lookups
 from pumice.kernel.scheduling.pool import PoolState
-from pumice.kernel.scheduling.request import Kind, PlacementRequest
+from pumice.kernel.scheduling.request import PlacementRequest
 
 LOG = logging.getLogger(__name__)
 
@@ -28,17 +28,16 @@ class AvailabilityZoneFilter(Filter):
 
 
 class CapacityFilter(Filter):
-    """The pool has room: the same rule as `pool.claim`. A retype needs none on the pool where it is."""
+    """The pool has room: the same rule as `pool.claim`."""
 
     def keep(self, request: PlacementRequest, pools: Sequence[PoolState]) -> Sequence[PoolState]:
         room = attrgetter("thick_room" if request.thick else "thin_room")
-        stay = request.current if request.kind is Kind.RETYPE else None
         gb = request.gb
-        return [pool for pool in pools if room(pool) >= gb or pool.host == stay]
+        return [pool for pool in pools if room(pool) >= gb]
 
 
 class CapabilitiesFilter(Filter):
-    """The pool has what the extra specs ask for, and can grow attached resources where that is asked."""
+    """The pool has what the extra specs ask for."""
 
     operators: Mapping[str, specs.Operator] = specs.OPERATORS
     fold_case = False
@@ -46,8 +45,6 @@ class CapabilitiesFilter(Filter):
     def keep(self, request: PlacementRequest, pools: Sequence[PoolState]) -> Sequence[PoolState]:
         for path, spec in specs.wanted(request.extra_specs):
             pools = self._matching(pools, path, spec)
-        if request.kind is Kind.EXTEND and request.in_use:
-            pools = [pool for pool in pools if pool.capabilities.get("online_extend_support", True)]
         return pools
 
     @classmethod

@@ -84,14 +84,11 @@ class BackendState:
     disabled: bool = False
     frozen: bool = False
     cluster: str | None = None
-    serving: bool = field(init=False)
-    """Whether what it holds may change."""
     taking: bool = field(init=False)
     """Whether it takes something new."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "serving", self.up and not self.frozen)
-        object.__setattr__(self, "taking", self.serving and not self.disabled)
+        object.__setattr__(self, "taking", self.up and not self.frozen and not self.disabled)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
-
-
-class Kind(Enum):
-    CREATE = "create"
-    EXTEND = "extend"
-    """`gb` is the growth, `current` the only pool that may take it."""
-    RETYPE = "retype"
-    """Stays on `current` where that passes; there it needs no room."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +20,10 @@ class PlacementRequest:
     id: str
     gb: int
     project_id: str = ""
-    kind: Kind = Kind.CREATE
     zones: frozenset[str] = frozenset()
     extra_specs: Mapping[str, str | None] = field(default_factory=dict)
     hints: Mapping[str, Any] = field(default_factory=dict)
     attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     attempted: frozenset[str] = frozenset()
     only: str | None = None
-    current: str | None = None
-    in_use: bool = False
     thick: bool = False

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from pumice.kernel.scheduling.plugins import Filter, Weigher
 from pumice.kernel.scheduling.pool import PoolState
-from pumice.kernel.scheduling.request import Kind, PlacementRequest
+from pumice.kernel.scheduling.request import PlacementRequest
 from pumice.kernel.scheduling.weighers import Choice, best, total_weights
 
 LOG = logging.getLogger(__name__)
@@ -78,10 +78,7 @@ class Scheduler:
         if not pools:
             return Ranking([], [], None, tuple(steps))
         weights = total_weights(self.weighers, request, pools)
-        chosen = pools[self.choose(weights)]
-        if request.kind is Kind.RETYPE:
-            chosen = next((pool for pool in pools if pool.host == request.current), chosen)
-        return Ranking(pools, weights, chosen, tuple(steps))
+        return Ranking(pools, weights, pools[self.choose(weights)], tuple(steps))
 
     def place(self, request: PlacementRequest, view: Pools, claim: Callable[[PoolState], bool]) -> PoolState:
         """Have `claim` take the best pool that has room, and return it.
@@ -119,14 +116,11 @@ def covers(name: str, host: str) -> bool:
 
 
 def _in_service(request: PlacementRequest, pools: Sequence[PoolState]) -> list[PoolState]:
-    """Pools of live backends. One that is disabled takes nothing new, but what it has may grow.
+    """Pools of live backends that are not disabled.
 
     A pool that failed this request before is not tried again, whatever filters are configured.
     """
-    growing = request.kind is Kind.EXTEND
-    only = request.current if growing else request.only
+    only = request.only
     if only is not None:
         pools = [pool for pool in pools if covers(only, pool.host)]
-    if growing:
-        return [pool for pool in pools if pool.state.serving]
     return [pool for pool in pools if pool.state.taking and pool.host not in request.attempted]

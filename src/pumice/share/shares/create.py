@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.orm import Session
 
-from pumice.kernel import messages, moves
+from pumice.kernel import moves
 from pumice.kernel.db.base import new_id
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, Forbidden, NotFound
@@ -198,7 +198,7 @@ def _hopeless(share_type: ShareType | None, asked: NewShare) -> Detail | None:
 
 def _fail(tx: Session, req: Request, share: Share, instance: ShareInstance, detail: Detail) -> None:
     share.status = instance.status = "error"
-    messages.record(
+    req.service.messages.record(
         tx,
         project_id=share.project_id,
         request_id=req.context.request_id,
@@ -206,7 +206,6 @@ def _fail(tx: Session, req: Request, share: Share, instance: ShareInstance, deta
         resource_id=share.id,
         action=Action.CREATE,
         detail=detail,
-        ttl=req.service.conf.message_ttl,
     )
 
 
