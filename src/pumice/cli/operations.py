@@ -6,7 +6,6 @@ updated_at, error and project_id.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -160,12 +159,13 @@ def _all(clients: Iterable[Adapter]) -> list[Operation]:
 
 def _one(clients: Sequence[Adapter], id: str) -> Operation:
     """From whichever service has it; what is said of one that none has is the last one's word."""
-    *others, last = clients
-    for client in others:
-        with contextlib.suppress(_Missing):
-            return _get(client, f"/operations/{id}")["operation"]
-    operation: Operation = _get(last, f"/operations/{id}")["operation"]
-    return operation
+    for client in clients:
+        try:
+            operation: Operation = _get(client, f"/operations/{id}")["operation"]
+            return operation
+        except _Missing as error:
+            missing = error
+    raise missing
 
 
 class _Missing(click.ClickException):
