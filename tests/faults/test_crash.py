@@ -1,55 +1,86 @@
-"""kill -9 of the whole process at random moments, with many operations in flight.
+"""kill -9 of a whole service at random moments, with many operations in flight.
 
-After each restart: every operation ends, nothing rests in a moving status, counters are the sums of the rows, and
-the backend holds exactly what the rows say.
+After each restart: every operation ends, what was accepted is known, nothing rests in a moving status, counters are
+the sums of the rows, the backend holds exactly what the rows say, and its servers let in whom the rules name.
 """
 
 from __future__ import annotations
 
 import configparser
+import os
 import random
+import signal
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pumice.share.drivers.mounts import unmount_below
+from pumice.share.exports.mounts import unshare_mounts
 from tests.support.deployment import Deployment
+from tests.support.ganesha import ganesha_server
 from tests.support.loopfs import loop_filesystem
+from tests.support.samba import add_user, open_directory, samba_server
+from tests.support.served import BLOCK, SHARE, Served
+from tests.support.share_users import SHARES
 from tests.support.tgtd import TgtdServer
 from tests.support.users import Users
+from tests.support.volume_users import VOLUMES
+
+pytestmark = pytest.mark.slow
 
 IN_FLIGHT = 60
+REPERTOIRES = {"block": VOLUMES, "share": SHARES}
 
 
-def rounds(deployment: Deployment, number: int, seed: int, between: object = None) -> int:
-    """Returns how many requests were accepted in all."""
-    chance = random.Random(seed)
-    users = Users(deployment, seed)
-    for number_ in range(number):
-        acting = threading.Thread(target=users.act, args=(IN_FLIGHT,))
-        acting.start()
-        time.sleep(chance.uniform(0.3, 3.5))
-        deployment.kill()
-        acting.join()
-        if callable(between):
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """How often to kill, and from which seed the actions and moments come."""
+
+    number: int
+    seed: int
+
+    def run(self, deployment: Deployment, between: Callable[[], None] = lambda: None) -> None:
+        """:param between: what happens while the service is dead"""
+        chance = random.Random(self.seed)
+        users = Users(deployment, REPERTOIRES[deployment.served.name], self.seed)
+        for number in range(self.number):
+            where = f"seed {self.seed}, round {number}: "
+            acting = threading.Thread(target=users.act, args=(IN_FLIGHT,))
+            acting.start()
+            time.sleep(chance.uniform(0.3, 3.5))
+            deployment.kill()
+            acting.join()
             between()
-        deployment.start()
-        deployment.quiet(120)
-        wrong = deployment.wrong()
-        assert not wrong, f"seed {seed}, round {number_}: " + "\n".join(wrong)
-    return users.accepted
+            deployment.start()
+            deployment.quiet(120)
+            assert deployment.wrong(users.accepted) == [], where
+            self._wait_for_backends(deployment, where)
+        assert users.accepted
+
+    @staticmethod
+    def _wait_for_backends(deployment: Deployment, where: str) -> None:
+        """Exports that a server has lost come back while requests are taken already."""
+        end = time.monotonic() + 60
+        while wrong := deployment.wrong_on_backends():
+            assert time.monotonic() < end, where + "\n".join(wrong)
+            time.sleep(0.5)
 
 
-SLOW = {
-    "sim": {
-        "volume_driver": "simulated",
-        "simulated_latency": 2,
-        "simulated_directory": "backend",
-        "simulated_capacity_gb": 10000,
-    }
-}
-"""Each storage call takes two seconds, so that the kill lands in the middle of many of them."""
+@pytest.fixture
+def rounds(request: pytest.FixtureRequest) -> Rounds:
+    return Rounds(request.config.getoption("--crash-rounds"), request.config.getoption("--seed"))
+
+
+def slow(driver: str) -> dict[str, dict[str, Any]]:
+    """Each storage call takes two seconds, so that the kill lands in the middle of many of them."""
+    simulated = {"simulated_latency": 2, "simulated_directory": "backend", "simulated_capacity_gb": 10000}
+    return {"sim": {driver: "simulated", **simulated}}
 
 
 def sections_of(file: str) -> dict[str, dict[str, str]]:
@@ -59,20 +90,20 @@ def sections_of(file: str) -> dict[str, dict[str, str]]:
     return {name: dict(parser[name]) for name in parser.sections()}
 
 
-@pytest.mark.slow
-def test_nothing_is_lost_with_slow_storage(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("served", [BLOCK, SHARE], ids=lambda served: served.name)
+def test_nothing_is_lost_with_slow_storage(
+    tmp_path: Path, request: pytest.FixtureRequest, rounds: Rounds, served: Served
+) -> None:
     """With --crash-backend on the backends of that file instead, which must hold nothing else."""
     own = request.config.getoption("--crash-backend")
-    number, seed = request.config.getoption("--crash-rounds"), request.config.getoption("--seed")
-    with Deployment(tmp_path, sections_of(own) if own else SLOW) as deployment:
-        assert rounds(deployment, number, seed) > 0
+    backends = sections_of(own) if own else slow("volume_driver" if served is BLOCK else "share_driver")
+    with Deployment(served, tmp_path, backends) as deployment:
+        rounds.run(deployment)
 
 
-@pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.parametrize("tgtd_dies", [False, True], ids=["tgtd-survives", "tgtd-killed-too"])
-def test_nothing_is_lost_with_real_storage(tmp_path: Path, request: pytest.FixtureRequest, tgtd_dies: bool) -> None:
-    number, seed = request.config.getoption("--crash-rounds"), request.config.getoption("--seed")
+def test_nothing_is_lost_with_real_volumes(tmp_path: Path, rounds: Rounds, tgtd_dies: bool) -> None:
     with loop_filesystem("btrfs", tmp_path, 8192) as directory, TgtdServer() as tgtd:
 
         def between() -> None:
@@ -81,5 +112,45 @@ def test_nothing_is_lost_with_real_storage(tmp_path: Path, request: pytest.Fixtu
                 tgtd.start()
 
         backend = {"volume_driver": "file", "directory": directory, **tgtd.options}
-        with Deployment(tmp_path, {"file": backend}) as deployment:
-            assert rounds(deployment, number, seed, between) > 0
+        with Deployment(BLOCK, tmp_path, {"file": backend}) as deployment:
+            rounds.run(deployment, between)
+
+
+@contextmanager
+def mounted(directory: Path) -> Iterator[Path]:
+    """Where shares are mounted for servers; unmounted after these have ended."""
+    yield directory / "mounts"
+    unmount_below(directory / "mounts")
+    unshare_mounts(directory / "mounts")
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("servers_die", [False, True], ids=["servers-survive", "servers-killed-too"])
+def test_nothing_is_lost_with_real_shares(rounds: Rounds, servers_die: bool) -> None:
+    with (
+        open_directory() as state,
+        loop_filesystem("btrfs", state, 65536) as directory,
+        mounted(state) as mounts,
+        ganesha_server(state) as nfs,
+        samba_server(state) as smb,
+    ):
+        add_user(smb, "games")
+
+        def between() -> None:
+            for server in (nfs, smb) if servers_die else ():
+                os.kill(server.pid, signal.SIGKILL)
+                server.restart()
+
+        backend = {
+            "share_driver": "btrfs",
+            "directory": directory,
+            "mounts_directory": mounts,
+            "export_protocols": "NFS,CIFS",
+            "ganesha_bus": nfs.bus,
+            "ganesha_directory": state / "ganesha" / "exports",
+            "nfs_port": nfs.port,
+            "smb_port": smb.port,
+            "samba_configuration": smb.configuration,
+        }
+        with Deployment(SHARE, state, {"btrfs": backend}) as deployment:
+            rounds.run(deployment, between)

@@ -1,4 +1,4 @@
-"""A Block Storage service in a process of its own: started, called over HTTP, killed, and looked at from outside."""
+"""A service in a process of its own: started, called over HTTP, killed, and looked at from outside."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
 import requests
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
-from pumice.block import invariants
-from pumice.block.drivers.base import Driver
 from pumice.kernel import config
 from pumice.kernel.db.engine import Database
 from pumice.kernel.operations.model import LIVE, Operation
 from tests.support.databases import url_of
 from tests.support.identity import HEADER, PEOPLE
+from tests.support.served import Served
 from tests.support.tgtd import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -30,26 +30,19 @@ HOST = "crash"
 class Deployment:
     """:param backends: section → options; each is enabled. Everything lies below `directory`."""
 
-    def __init__(self, directory: Path, backends: Mapping[str, Mapping[str, Any]], **options: Any) -> None:
+    def __init__(self, served: Served, directory: Path, backends: Mapping[str, Mapping[str, Any]]) -> None:
+        self.served = served
         self.directory = directory
         self.backends = backends
         self.port = free_port()
-        self.file = directory / "block.conf"
+        self.file = directory / f"{served.name}.conf"
         self.log = directory / "log"
         self._process: subprocess.Popen[bytes] | None = None
-        general = {
-            "host": HOST,
-            "state_path": directory,
-            "enabled_backends": ",".join(backends),
-            "report_interval": 1,
-            "quota_volumes": -1,
-            "quota_snapshots": -1,
-            "quota_gigabytes": -1,
-            **options,
-        }
+        general = {"host": HOST, "state_path": directory, "report_interval": 1, served.enabled: ",".join(backends)}
         sections: dict[str, Mapping[str, Any]] = {
-            "DEFAULT": general,
-            "database": {"connection": url_of(directory / "block.sqlite")},
+            **served.sections,
+            "DEFAULT": {**general, **served.sections["DEFAULT"]},
+            "database": {"connection": self._url},
             "operations": {"threads": 60, "reserved_threads": 8, "sweep_interval": 1},
             **backends,
         }
@@ -61,6 +54,8 @@ class Deployment:
 
     def __enter__(self) -> Self:
         self.start()
+        for ask in self.served.first:
+            assert self.call(*ask).ok
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -69,7 +64,10 @@ class Deployment:
     def start(self) -> None:
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.support.block_process", str(self.file), str(self.port)],
+                [
+                    *(sys.executable, "-m", "tests.support.service_process"),
+                    *(self.served.name, str(self.file), str(self.port)),
+                ],
                 cwd=ROOT,
                 env=os.environ | {"PYTHONWARNINGS": "ignore"},
                 stdout=log,
@@ -85,12 +83,12 @@ class Deployment:
             self._process = None
 
     def call(self, method: str, path: str, body: Any = None, who: str = "member_a") -> requests.Response:
-        project = PEOPLE[who].project_id
+        prefix = self.served.prefix.format(project=PEOPLE[who].project_id)
         return requests.request(
             method,
-            f"http://127.0.0.1:{self.port}/v3/{project}{path}",
+            f"http://127.0.0.1:{self.port}{prefix}{path}",
             json=body,
-            headers={HEADER: who, "OpenStack-API-Version": "volume 3.71"},
+            headers={HEADER: who, **self.served.headers},
             timeout=120,
         )
 
@@ -104,31 +102,46 @@ class Deployment:
 
     def quiet(self, seconds: float = 60) -> None:
         """Wait until every operation has ended."""
-        db = self.database()
+        live = select(Operation.id).where(Operation.state.in_(LIVE)).limit(1)
+        self.until(lambda: not self._read(lambda tx: tx.scalars(live).all()), seconds, "all operations have ended")
+
+    def wrong(self, accepted: Iterable[str] = ()) -> list[str]:
+        """What does not hold in the rows, when all is quiet.
+
+        :param accepted: ids of operations that callers were told of
+        """
+
+        def look(tx: Session) -> list[str]:
+            known = set(tx.scalars(select(Operation.id)))
+            lost = [f"operation {id} was accepted and is not known" for id in set(accepted) - known]
+            return [*self.served.invariants.check(tx), *self.served.invariants.stuck(tx), *lost]
+
+        return self._read(look)
+
+    def wrong_on_backends(self) -> list[str]:
+        """What does not hold between rows and backends, when all is quiet."""
+        held = {f"{HOST}@{name}": driver.inventory() for name, driver in self._drivers().items()}
+        compare = self.served.invariants.compare
+        return self._read(lambda tx: [line for name in held for line in compare(tx, name, held[name])])
+
+    @property
+    def _url(self) -> str:
+        return url_of(self.directory / f"{self.served.name}.sqlite")
+
+    def _read(self, look: Callable[[Session], Any]) -> Any:
+        db = Database(self._url)
         try:
-            self.until(lambda: not self._live(db), seconds, "all operations have ended")
+            with db.read() as tx:
+                return look(tx)
         finally:
             db.close()
 
-    def wrong(self) -> list[str]:
-        """What does not hold, in the rows and between rows and backends; to be asked when all is quiet."""
-        db = self.database()
-        with db.read() as tx:
-            found = invariants.check(tx) + invariants.stuck(tx)
-            for name, driver in self.drivers().items():
-                found += invariants.compare(tx, f"{HOST}@{name}", driver.inventory())
-        db.close()
-        return found
-
-    def database(self) -> Database:
-        return Database(url_of(self.directory / "block.sqlite"))
-
-    def drivers(self) -> dict[str, Driver]:
+    def _drivers(self) -> dict[str, Any]:
         """Drivers of our own on the same backends, to look at what they hold."""
-        conf = config.load("block", [self.file])
+        conf = config.load(self.served.name, [self.file])
         return {
             one.name: one.driver(one.section, name=one.name, state_dir=self.directory)
-            for one in config.backends(conf, "block")
+            for one in config.backends(conf, self.served.name)
         }
 
     def _answers(self) -> bool:
@@ -136,8 +149,3 @@ class Deployment:
             return requests.get(f"http://127.0.0.1:{self.port}/healthcheck", timeout=5).ok
         except requests.ConnectionError:
             return False
-
-    @staticmethod
-    def _live(db: Database) -> bool:
-        with db.read() as tx:
-            return tx.scalars(select(Operation.id).where(Operation.state.in_(LIVE)).limit(1)).first() is not None

@@ -3,82 +3,106 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import requests
 
 from tests.support.deployment import Deployment
+from tests.support.served import Ask
 
-CONNECTOR = {"host": "client", "ip": "127.0.0.1", "initiator": "iqn.2026-11.test:client"}
+SAMPLE = 10
+"""Of how many things of a kind users look at what belongs to them."""
+
+Thing = dict[str, Any]
+Things = dict[str, list[Thing]]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What users look at before they act; a thing that belongs to another has that one as its `of`.
+
+    :param key: of the list in the answer
+    :param of: the name of those whose things are listed, by a `path` with their {id}
+    :param kept: also those that were listed before and are no more
+    """
+
+    name: str
+    path: str
+    key: str
+    of: str = ""
+    kept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """:param ask: from what is random, a thing and all that there is, to a request
+    :param on: the name of the things that it is done to; "" for what needs none
+    """
+
+    ask: Callable[[random.Random, Thing, Things], Ask]
+    on: str = ""
+    weight: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Repertoire:
+    """:param faults: beginnings of paths that may answer with an error of the server: it failed, or took too long"""
+
+    listed: Sequence[Listed]
+    actions: Sequence[Action]
+    faults: tuple[str, ...] = ()
 
 
 class Users:
-    """:param seed: the same seed and the same answers give the same actions"""
+    """:param seed: the same seed and the same answers give the same actions
+    :ivar accepted: ids of the operations that answers told of
+    """
 
-    def __init__(self, deployment: Deployment, seed: int) -> None:
+    def __init__(self, deployment: Deployment, repertoire: Repertoire, seed: int) -> None:
         self._deployment = deployment
+        self._repertoire = repertoire
         self._random = random.Random(seed)
-        self.accepted = 0
+        self._kept: dict[str, dict[str, Thing]] = {listed.name: {} for listed in repertoire.listed if listed.kept}
+        self.accepted: set[str] = set()
 
     def act(self, actions: int) -> None:
         """Ask for `actions` things at once, on what there is now; answers may be refusals or a broken connection."""
-        things = {kind: self._list(kind) for kind in ("volumes", "snapshots", "attachments")}
-        requests_ = [self._choose(things) for _ in range(actions)]
+        things = self._look()
+        possible = [action for action in self._repertoire.actions if not action.on or things[action.on]]
+        chosen = self._random.choices(possible, [action.weight for action in possible], k=actions)
+        asked = [
+            action.ask(self._random, self._random.choice(things[action.on]) if action.on else {}, things)
+            for action in chosen
+        ]
         with ThreadPoolExecutor(actions) as pool:
-            list(pool.map(self._ask, requests_))
+            list(pool.map(self._ask, asked))
 
-    def _list(self, kind: str) -> list[dict[str, Any]]:
-        answer = self._deployment.call("GET", f"/{kind}/detail")
-        listed: list[dict[str, Any]] = answer.json()[kind] if answer.ok else []
-        return listed
+    def _look(self) -> Things:
+        things: Things = {}
+        for listed in self._repertoire.listed:
+            owners = things[listed.of] if listed.of else [{"id": None}]
+            sample = self._random.sample(owners, min(len(owners), SAMPLE))
+            found = [
+                {**one, "of": owner} for owner in sample for one in self._list(listed.path.format(**owner), listed.key)
+            ]
+            if listed.kept:
+                self._kept[listed.name] |= {one["id"]: one for one in found}
+                found = list(self._kept[listed.name].values())
+            things[listed.name] = found
+        return things
 
-    def _choose(self, things: dict[str, list[dict[str, Any]]]) -> tuple[str, str, Any]:
-        volumes, snapshots = things["volumes"], things["snapshots"]
-        actions = ["create"] * 4
-        if volumes:
-            actions += ["delete", "cascade", "extend", "snapshot", "snapshot", "clone", "attach", "revert"]
-        if snapshots:
-            actions += ["from_snapshot", "delete_snapshot"]
-        if things["attachments"]:
-            actions += ["detach"]
-        return self._request(self._random.choice(actions), things)
+    def _list(self, path: str, key: str) -> list[Thing]:
+        answer = self._deployment.call("GET", path, who="admin_a")
+        return answer.json()[key] if answer.ok else []
 
-    def _request(self, action: str, things: dict[str, list[dict[str, Any]]]) -> tuple[str, str, Any]:
-        pick = self._random.choice
-        if action in ("create", "from_snapshot", "clone"):
-            return "POST", "/volumes", {"volume": self._new_volume(action, things)}
-        if action == "delete_snapshot":
-            return "DELETE", f"/snapshots/{pick(things['snapshots'])['id']}", None
-        if action == "detach":
-            return "DELETE", f"/attachments/{pick(things['attachments'])['id']}", None
-        volume = pick(things["volumes"])
-        id = volume["id"]
-        return {
-            "delete": ("DELETE", f"/volumes/{id}", None),
-            "cascade": ("DELETE", f"/volumes/{id}?cascade=true", None),
-            "extend": ("POST", f"/volumes/{id}/action", {"os-extend": {"new_size": volume["size"] + 1}}),
-            "snapshot": ("POST", "/snapshots", {"snapshot": {"volume_id": id}}),
-            "attach": ("POST", "/attachments", {"attachment": {"volume_uuid": id, "connector": CONNECTOR}}),
-            "revert": ("POST", f"/volumes/{id}/action", {"revert": {"snapshot_id": self._snapshot_of(id, things)}}),
-        }[action]
-
-    def _new_volume(self, action: str, things: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
-        if action == "from_snapshot":
-            return {"snapshot_id": self._random.choice(things["snapshots"])["id"]}
-        if action == "clone":
-            return {"source_volid": self._random.choice(things["volumes"])["id"]}
-        return {"size": self._random.randint(1, 3)}
-
-    @staticmethod
-    def _snapshot_of(volume: str, things: dict[str, list[dict[str, Any]]]) -> str:
-        own = [one["id"] for one in things["snapshots"] if one["volume_id"] == volume]
-        return own[0] if own else volume
-
-    def _ask(self, request: tuple[str, str, Any]) -> None:
+    def _ask(self, ask: Ask) -> None:
         try:
-            answer = self._deployment.call(*request)
+            answer = self._deployment.call(*ask)
         except requests.RequestException:
             return  # killed before the answer
-        assert answer.status_code < 500 or "/attachments" in request[1], (request, answer.text)
-        self.accepted += answer.status_code == 202
+        assert answer.status_code < 500 or ask.path.startswith(self._repertoire.faults), (ask, answer.text)
+        if answer.ok and (operation := answer.headers.get("X-Operation-Id")):
+            self.accepted.add(operation)

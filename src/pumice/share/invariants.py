@@ -6,9 +6,9 @@ Used by `pumice quota check`, and after every test that changes state.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import and_, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from pumice.kernel import quotas
@@ -23,7 +23,7 @@ from pumice.share.quotas.resources import growth_charge, share_charge, snapshot_
 from pumice.share.shares.model import Share, ShareInstance
 from pumice.share.shares.moves import MOVING
 from pumice.share.snapshots import moves as snapshot_moves
-from pumice.share.snapshots.model import ShareSnapshot, SnapshotInstance
+from pumice.share.snapshots.model import ShareSnapshot, SnapshotExportLocation, SnapshotInstance
 
 
 def check(tx: Session) -> list[str]:
@@ -100,28 +100,53 @@ def compare(tx: Session, backend: str, held: Inventory) -> list[str]:
     snapshots = {row.id: row.status for row in tx.execute(of_backend)}
     good = {id for id, status in shares.items() if status in EXPORTED}
     whole = {id for id, status in snapshots.items() if status in ("available", "restoring")}
+    wanted = {**_rules(tx, good), **_snapshot_rules(tx, whole)}
     return [
         *lines("share", "is on the backend and has no row", held.shares - shares.keys()),
         *lines("share", "has a row and is not on the backend", good - held.shares),
         *lines("snapshot", "is on the backend and has no row", held.snapshots - snapshots.keys()),
         *lines("snapshot", "has a row and is not on the backend", whole - held.snapshots),
         *lines("export", "is made and no row wants it", held.exports.keys() - shares.keys() - snapshots.keys()),
-        *lines("export", "is wanted by a row and not made", good - held.exports.keys()),
-        *_rules(tx, good, held),
+        *lines("export", "is wanted by a row and not made", wanted.keys() - held.exports.keys()),
+        *_unlike(wanted, held.exports),
         *lines("file", "is left over", held.leftovers),
     ]
 
 
-def _rules(tx: Session, instances: Iterable[str], held: Inventory) -> list[str]:
-    found = []
-    for id in sorted(instances):
-        instance = tx.get_one(ShareInstance, id)
-        rows = tx.scalars(select(AccessRule).where(AccessRule.share_id == instance.share_id))
+def _rules(tx: Session, ids: Iterable[str]) -> dict[str, set[str]]:
+    """Share instance → the rules that its server should enforce."""
+    instances = tx.scalars(select(ShareInstance).where(ShareInstance.id.in_(ids)))
+    found: dict[str, set[str]] = {}
+    for instance in instances:
         level = "ro" if instance.cast_rules_to_readonly else ""
-        wanted = {
-            f"{row.access_type} {row.access_to} {level or row.access_level}" for row in rows if row.state == "active"
-        }
-        enforced = held.exports.get(id, frozenset())
-        found += lines(f"export {id}: rule", "is enforced and no row wants it", enforced - wanted)
-        found += lines(f"export {id}: rule", "is active and not enforced", wanted - enforced)
+        active = select(AccessRule).where(AccessRule.share_id == instance.share_id, AccessRule.state == "active")
+        rules = tx.scalars(active)
+        found[instance.id] = {f"{one.access_type} {one.access_to} {level or one.access_level}" for one in rules}
+    return found
+
+
+def _snapshot_rules(tx: Session, ids: Iterable[str]) -> dict[str, set[str]]:
+    """Instance of a mountable snapshot → the rules that its server should enforce."""
+    located = exists().where(SnapshotExportLocation.snapshot_instance_id == SnapshotInstance.id)
+    pairs = (
+        select(SnapshotInstance.id, SnapshotAccessRule)
+        .outerjoin(
+            SnapshotAccessRule,
+            and_(SnapshotAccessRule.snapshot_id == SnapshotInstance.snapshot_id, SnapshotAccessRule.state == "active"),
+        )
+        .where(SnapshotInstance.id.in_(ids), located)
+    )
+    found: dict[str, set[str]] = {}
+    for id, rule in tx.execute(pairs):
+        found.setdefault(id, set()).update([f"{rule.access_type} {rule.access_to} ro"] if rule else [])
+    return found
+
+
+def _unlike(wanted: Mapping[str, set[str]], held: Mapping[str, frozenset[str]]) -> list[str]:
+    """Where a server enforces other rules than it should."""
+    found = []
+    for id in sorted(wanted):
+        enforced = held.get(id, frozenset())
+        found += lines(f"export {id}: rule", "is enforced and no row wants it", enforced - wanted[id])
+        found += lines(f"export {id}: rule", "is active and not enforced", wanted[id] - enforced)
     return found

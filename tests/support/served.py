@@ -1,0 +1,71 @@
+"""What differs between the two services where tests run, ask and check them from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from oslo_config import cfg
+
+from pumice.block import invariants as of_volumes
+from pumice.block.service import BlockService
+from pumice.kernel.serving import BackendService
+from pumice.share import invariants as of_shares
+from pumice.share.service import ShareService
+from tests.support.shareservice import CAPABLE
+
+
+class Ask(NamedTuple):
+    """A request: the arguments of `Deployment.call`."""
+
+    method: str
+    path: str
+    body: Any = None
+    who: str = "member_a"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """:param make: the service on its configuration
+    :param prefix: of its paths; {project} is the caller's
+    :param sections: of its configuration: no quotas, and shares made sure of in good time
+    :param invariants: its module of that name
+    :param enabled: the option that lists its backends
+    :param first: what an administrator asks a new service for
+    """
+
+    name: str
+    make: Callable[[cfg.ConfigOpts], BackendService]
+    prefix: str
+    headers: Mapping[str, str]
+    sections: Mapping[str, Mapping[str, Any]]
+    invariants: ModuleType
+    enabled: str
+    first: Sequence[Ask] = ()
+
+
+BLOCK = Served(
+    name="block",
+    make=BlockService,
+    prefix="/v3/{project}",
+    headers={"OpenStack-API-Version": "volume 3.71"},
+    sections={"DEFAULT": dict.fromkeys(("quota_volumes", "quota_snapshots", "quota_gigabytes"), -1)},
+    invariants=of_volumes,
+    enabled="enabled_backends",
+)
+SHARE = Served(
+    name="share",
+    make=ShareService,
+    prefix="/v2",
+    headers={"X-OpenStack-Manila-API-Version": "2.99"},
+    sections={
+        "DEFAULT": {"default_share_type": "default", "ensure_threads": 30},
+        "quota": dict.fromkeys(("shares", "snapshots", "gigabytes", "snapshot_gigabytes"), -1),
+    },
+    invariants=of_shares,
+    enabled="enabled_share_backends",
+    first=[Ask("POST", "/types", {"share_type": {"name": "default", "extra_specs": CAPABLE}}, "admin")],
+)
+SERVED = {served.name: served for served in (BLOCK, SHARE)}
