@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,8 @@ import pytest
 from falcon.testing import Result
 
 from pumice.block.service import BlockService
+from tests.support.atonce import at_once, codes, winner
 from tests.support.blockservice import Block
-
-
-def at_once(number: int, call: Callable[[int], Result]) -> list[Result]:
-    with ThreadPoolExecutor(number) as pool:
-        return list(pool.map(call, range(number)))
-
-
-def codes(answers: list[Result]) -> Counter[int]:
-    return Counter(answer.status_code for answer in answers)
 
 
 @pytest.fixture
@@ -66,24 +57,17 @@ def slow(block: Block) -> Block:
     return block
 
 
-def one_wins(answers: list[Result], won: int = 202) -> None:
-    counted = codes(answers)
-    assert counted[won] == 1, [answer.text for answer in answers]
-    assert set(counted) <= {won, 400, 404, 409}
-
-
 def test_of_parallel_extends_one_wins(slow: Block) -> None:
     volume = slow.volume()
     answers = at_once(12, lambda n: slow.call("POST", f"/volumes/{volume}/action", {"os-extend": {"new_size": 2 + n}}))
-    one_wins(answers)
+    wanted = 2 + winner(answers, 202)
     assert slow.rest(f"/volumes/{volume}") == "available"
-    wanted = 2 + next(n for n, answer in enumerate(answers) if answer.status_code == 202)
     assert slow.call("GET", f"/volumes/{volume}").json["volume"]["size"] == wanted
 
 
 def test_of_parallel_deletes_one_wins(slow: Block) -> None:
     volume = slow.volume()
-    one_wins(at_once(12, lambda _: slow.call("DELETE", f"/volumes/{volume}")))
+    winner(at_once(12, lambda _: slow.call("DELETE", f"/volumes/{volume}")), 202)
     assert slow.rest(f"/volumes/{volume}") == "gone"
 
 
@@ -95,7 +79,7 @@ def test_a_delete_and_an_extend_exclude_each_other(slow: Block) -> None:
             return slow.call("DELETE", f"/volumes/{volume}")
         return slow.call("POST", f"/volumes/{volume}/action", {"os-extend": {"new_size": 5}})
 
-    one_wins(at_once(12, ask))
+    winner(at_once(12, ask), 202)
     assert slow.rest(f"/volumes/{volume}") in ("gone", "available")
 
 
@@ -106,8 +90,7 @@ def attach(block: Block, volume: str) -> Result:
 def test_of_parallel_attachments_of_a_plain_volume_one_wins(block: Block) -> None:
     volume = block.volume()
     answers = at_once(12, lambda _: attach(block, volume))
-    one_wins(answers, won=200)
-    (made,) = (answer.json["attachment"]["id"] for answer in answers if answer.status_code == 200)
+    made = answers[winner(answers, 200)].json["attachment"]["id"]
     assert block.call("DELETE", f"/attachments/{made}").status_code == 200
     assert block.rest(f"/volumes/{volume}") == "available"
 
@@ -115,9 +98,7 @@ def test_of_parallel_attachments_of_a_plain_volume_one_wins(block: Block) -> Non
 def test_a_delete_and_an_attach_exclude_each_other(slow: Block) -> None:
     volume = slow.volume()
     answers = at_once(12, lambda n: slow.call("DELETE", f"/volumes/{volume}") if n % 2 else attach(slow, volume))
-    won = [answer for answer in answers if answer.status_code in (200, 202)]
-    assert len(won) == 1, [answer.text for answer in answers]
-    assert set(codes(answers)) <= {200, 202, 400, 404, 409}
+    winner(answers, 200, 202)
     assert slow.rest(f"/volumes/{volume}") in ("gone", "reserved")
 
 

@@ -37,10 +37,9 @@ def _allow(chance: Random) -> dict[str, str]:
     return {"access_type": access_type, "access_to": access_to}
 
 
-def _revert(_chance: Random, share: Thing, things: Things) -> Ask:
-    """To one of its snapshots, which is refused unless it is the newest; that of a share without one is, too."""
-    own = [one["id"] for one in things["snapshots"] if one["share_id"] == share["id"]]
-    return _action(share, "revert", {"snapshot_id": own[0] if own else share["id"]})
+def _revert(_chance: Random, snapshot: Thing, _things: Things) -> Ask:
+    """Refused unless the snapshot is the newest of its share."""
+    return _action({"id": snapshot["share_id"]}, "revert", {"snapshot_id": snapshot["id"]})
 
 
 def _manage(chance: Random, location: Thing, things: Things) -> Ask:
@@ -82,7 +81,7 @@ SHARES = Repertoire(
         Action(_manage, "locations", weight=2),
         _resize("extend", 1),
         _resize("shrink", -1),
-        Action(_revert, "shares", weight=2),
+        Action(_revert, "snapshots", weight=2),
         Action(
             lambda chance, share, _: _action(
                 share, "allow_access", {**_allow(chance), "access_level": chance.choice(("rw", "ro"))}

@@ -151,6 +151,12 @@ class Shares:
         assert self.rest(f"/shares/{id}") == "available"
         return id
 
+    def snapshot(self, share: str) -> str:
+        """A new snapshot that is available; its id."""
+        id: str = self.ok("POST", "/snapshots", {"snapshot": {"share_id": share}}, status=202)["snapshot"]["id"]
+        assert self.rest(f"/snapshots/{id}") == "available"
+        return id
+
     def wrong(self) -> list[str]:
         """What does not hold of the rows; empty at any moment."""
         with self.service.db.read() as tx:

@@ -13,8 +13,8 @@ import requests
 from tests.support.deployment import Deployment
 from tests.support.served import Ask
 
-SAMPLE = 10
-"""Of how many things of a kind users look at what belongs to them."""
+SAMPLE = 15
+"""To how many things of a kind users turn at a time, so that they come across each other."""
 
 Thing = dict[str, Any]
 Things = dict[str, list[Thing]]
@@ -70,29 +70,31 @@ class Users:
 
     def act(self, actions: int) -> None:
         """Ask for `actions` things at once, on what there is now; answers may be refusals or a broken connection."""
-        things = self._look()
-        possible = [action for action in self._repertoire.actions if not action.on or things[action.on]]
+        near, things = self._look()
+        possible = [action for action in self._repertoire.actions if not action.on or near[action.on]]
         chosen = self._random.choices(possible, [action.weight for action in possible], k=actions)
         asked = [
-            action.ask(self._random, self._random.choice(things[action.on]) if action.on else {}, things)
+            action.ask(self._random, self._random.choice(near[action.on]) if action.on else {}, things)
             for action in chosen
         ]
         with ThreadPoolExecutor(actions) as pool:
             list(pool.map(self._ask, asked))
 
-    def _look(self) -> Things:
+    def _look(self) -> tuple[Things, Things]:
+        """Of what there is, that to which users turn now; and all."""
+        near: Things = {}
         things: Things = {}
         for listed in self._repertoire.listed:
-            owners = things[listed.of] if listed.of else [{"id": None}]
-            sample = self._random.sample(owners, min(len(owners), SAMPLE))
+            owners = near[listed.of] if listed.of else [{"id": None}]
             found = [
-                {**one, "of": owner} for owner in sample for one in self._list(listed.path.format(**owner), listed.key)
+                {**one, "of": owner} for owner in owners for one in self._list(listed.path.format(**owner), listed.key)
             ]
             if listed.kept:
                 self._kept[listed.name] |= {one["id"]: one for one in found}
                 found = list(self._kept[listed.name].values())
             things[listed.name] = found
-        return things
+            near[listed.name] = self._random.sample(found, min(len(found), SAMPLE))
+        return near, things
 
     def _list(self, path: str, key: str) -> list[Thing]:
         answer = self._deployment.call("GET", path, who="admin_a")

@@ -19,10 +19,9 @@ def _action(volume: Thing, name: str, **values: Any) -> Ask:
     return Ask("POST", f"/volumes/{volume['id']}/action", {name: values})
 
 
-def _revert(_chance: Random, volume: Thing, things: Things) -> Ask:
-    """To its newest snapshot; that of a volume without one is refused."""
-    own = [one["id"] for one in things["snapshots"] if one["volume_id"] == volume["id"]]
-    return _action(volume, "revert", snapshot_id=own[0] if own else volume["id"])
+def _revert(_chance: Random, snapshot: Thing, _things: Things) -> Ask:
+    """Refused unless the snapshot is the newest of its volume."""
+    return _action({"id": snapshot["volume_id"]}, "revert", snapshot_id=snapshot["id"])
 
 
 VOLUMES = Repertoire(
@@ -37,7 +36,7 @@ VOLUMES = Repertoire(
         Action(lambda _, volume, __: Ask("DELETE", f"/volumes/{volume['id']}?cascade=true"), "volumes"),
         Action(lambda _, volume, __: _action(volume, "os-extend", new_size=volume["size"] + 1), "volumes"),
         Action(lambda _, volume, __: _new(source_volid=volume["id"]), "volumes"),
-        Action(_revert, "volumes"),
+        Action(_revert, "snapshots"),
         Action(
             lambda _, volume, __: Ask("POST", "/snapshots", {"snapshot": {"volume_id": volume["id"]}}),
             "volumes",

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,19 +9,7 @@ import pytest
 from pumice.kernel.db.scope import everything
 from pumice.kernel.messages import Message
 from tests.support.shareservice import MOVING, Shares
-
-LONG = 15.0
-
-
-def eventually(holds: Callable[[], Any], seconds: float = LONG) -> Any:
-    """What `holds` answers as soon as that is true."""
-    end = time.monotonic() + seconds
-    while True:
-        found = holds()
-        if found:
-            return found
-        assert time.monotonic() < end, f"{holds} does not hold after {seconds} s"
-        time.sleep(0.02)
+from tests.support.waiting import LONG, eventually
 
 
 class World(Shares):

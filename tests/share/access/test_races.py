@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from falcon.testing import Result
 
-from tests.share.access.conftest import World, eventually
+from tests.share.access.conftest import World
+from tests.support.atonce import at_once
+from tests.support.waiting import eventually
 
 
-def at_once(*calls: Callable[[], Result]) -> list[int]:
-    with ThreadPoolExecutor(len(calls)) as pool:
-        return [answer.status_code for answer in pool.map(lambda call: call(), calls)]
+def together(*calls: Callable[[], Result]) -> list[int]:
+    return [answer.status_code for answer in at_once(len(calls), lambda n: calls[n]())]
 
 
 def test_ten_rules_for_one_client(world: World) -> None:
     share = world.share()
     body = {"allow_access": {"access_type": "ip", "access_to": "10.0.0.1"}}
-    codes = at_once(*[lambda: world.call("POST", f"/shares/{share}/action", body)] * 10)
+    codes = together(*[lambda: world.call("POST", f"/shares/{share}/action", body)] * 10)
     assert Counter(codes) == {200: 1, 400: 9}
     assert world.settled(share) == {"10.0.0.1": "active"}
 
@@ -29,7 +29,7 @@ def test_a_rule_is_hidden_once(world: World) -> None:
     share = world.share()
     rule = world.allow(share, "10.0.0.1")["id"]
     lock = {"resource_id": rule, "resource_type": "access_rule", "resource_action": "show"}
-    codes = at_once(*[lambda: world.call("POST", "/resource-locks", {"resource_lock": lock})] * 8)
+    codes = together(*[lambda: world.call("POST", "/resource-locks", {"resource_lock": lock})] * 8)
     assert Counter(codes) == {200: 1, 409: 7}
     world.settled(share)
 
@@ -38,7 +38,7 @@ def test_a_rule_is_hidden_once(world: World) -> None:
 def test_a_lock_against_a_deletion(world: World, _round: int) -> None:
     share = world.share()
     lock = {"resource_lock": {"resource_id": share, "resource_type": "share"}}
-    locked, deleted = at_once(
+    locked, deleted = together(
         lambda: world.call("POST", "/resource-locks", lock), lambda: world.call("DELETE", f"/shares/{share}")
     )
     assert (locked, deleted) in {(200, 403), (409, 202), (400, 202)}
@@ -55,7 +55,7 @@ def test_rules_against_a_deletion(world: World) -> None:
         )
         for n in range(8)
     ]
-    codes = at_once(*calls[:4], lambda: world.call("DELETE", f"/shares/{share}"), *calls[4:])
+    codes = together(*calls[:4], lambda: world.call("DELETE", f"/shares/{share}"), *calls[4:])
     assert codes[4] == 202
     assert set(codes) <= {200, 202, 400, 404}
     assert world.rest(f"/shares/{share}") == "gone"
@@ -67,7 +67,7 @@ def test_an_offer_is_accepted_once(world: World) -> None:
     made = world.ok("POST", "/share-transfers", {"transfer": {"share_id": share}}, status=202)["transfer"]
     path, body = f"/share-transfers/{made['id']}/accept", {"accept": {"auth_key": made["auth_key"]}}
     people = ("member_b", "admin", "member_b", "admin")
-    codes = at_once(*[lambda who=who: world.call("POST", path, body, who=who) for who in people])
+    codes = together(*[lambda who=who: world.call("POST", path, body, who=who) for who in people])
     assert Counter(codes) == {202: 1, 400: 3}
     assert world.all_wrong() == []
 
@@ -77,7 +77,7 @@ def test_a_withdrawal_against_an_acceptance(world: World) -> None:
     made = world.ok("POST", "/share-transfers", {"transfer": {"share_id": share}}, status=202)["transfer"]
     path = f"/share-transfers/{made['id']}"
     body = {"accept": {"auth_key": made["auth_key"]}}
-    withdrawn, accepted = at_once(
+    withdrawn, accepted = together(
         lambda: world.call("DELETE", path), lambda: world.call("POST", f"{path}/accept", body, who="member_b")
     )
     assert (withdrawn, accepted) in {(200, 400), (400, 202), (404, 202)}

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from pumice.share.access import operations
-from tests.share.access.conftest import World, eventually
+from tests.share.access.conftest import World
+from tests.support.waiting import eventually
 
 
 def test_a_rule_comes_and_goes(world: World) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from pumice.kernel.db.base import new_id
-from tests.share.access.conftest import World, eventually
+from tests.share.access.conftest import World
 from tests.support.shareservice import CAPABLE, MOVING
+from tests.support.waiting import eventually
 
 
 def snapshot_of(world: World, share: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ from sqlalchemy import select
 from pumice.kernel.messages import Message
 from pumice.share.shares.deletion import expire
 from tests.support.shareservice import CAPABLE, Shares
+from tests.support.waiting import eventually
 
 
 def size(shares: Shares, share: str) -> int:
@@ -34,19 +33,6 @@ def told(shares: Shares, share: str) -> list[tuple[str, str]]:
 
 def refuse(shares: Shares, status: int, share: str, action: str, value: Any = None, **more: Any) -> str:
     return shares.refused(status, "POST", f"/shares/{share}/action", {action: value}, **more)
-
-
-def snapshot(shares: Shares, share: str) -> str:
-    found: str = shares.ok("POST", "/snapshots", {"snapshot": {"share_id": share}}, status=202)["snapshot"]["id"]
-    assert shares.rest(f"/snapshots/{found}") == "available"
-    return found
-
-
-def eventually(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 # Sizes
@@ -135,14 +121,14 @@ def test_a_failed_shrink(shares: Shares) -> None:
 
 def test_revert(shares: Shares) -> None:
     share = shares.share(size=2)
-    first = snapshot(shares, share)
-    taken = snapshot(shares, share)
+    first = shares.snapshot(share)
+    taken = shares.snapshot(share)
     assert first in refuse(shares, 409, share, "revert", {"snapshot_id": first})
     refuse(shares, 400, share, "revert", {"snapshot_id": "0" * 32})
     shares.act(share, "revert", {"snapshot_id": taken})
     assert shares.rest(f"/shares/{share}") == "available"
     assert shares.ok("GET", f"/snapshots/{taken}")["snapshot"]["status"] == "available"
-    other = snapshot(shares, shares.share())
+    other = shares.snapshot(shares.share())
     refuse(shares, 400, share, "revert", {"snapshot_id": other})
     refuse(shares, 404, share, "revert", {"snapshot_id": taken}, version="2.26")
 
@@ -150,7 +136,7 @@ def test_revert(shares: Shares) -> None:
 @pytest.mark.parametrize("then", [1, 4])
 def test_a_reverted_share_is_as_large_as_its_snapshot(shares: Shares, then: int) -> None:
     share = shares.share(size=2)
-    taken = snapshot(shares, share)
+    taken = shares.snapshot(share)
     shares.act(share, "extend" if then > 2 else "shrink", {"new_size": then})
     assert shares.rest(f"/shares/{share}") == "available"
     shares.act(share, "revert", {"snapshot_id": taken})
@@ -159,7 +145,7 @@ def test_a_reverted_share_is_as_large_as_its_snapshot(shares: Shares, then: int)
 
 def test_a_failed_revert(shares: Shares) -> None:
     share = shares.share(size=2)
-    taken = snapshot(shares, share)
+    taken = shares.snapshot(share)
     shares.act(share, "shrink", {"new_size": 1})
     assert shares.rest(f"/shares/{share}") == "available"
     shares.driver.dial("revert_to_snapshot", fail="no")
@@ -173,7 +159,7 @@ def test_a_failed_revert(shares: Shares) -> None:
 def test_a_type_may_not_allow_reverts(shares: Shares) -> None:
     shares.type("onward", CAPABLE | {"revert_to_snapshot_support": "False"})
     share = shares.share(share_type="onward")
-    taken = snapshot(shares, share)
+    taken = shares.snapshot(share)
     assert "revert_to_snapshot_support" in refuse(shares, 400, share, "revert", {"snapshot_id": taken})
 
 
@@ -182,7 +168,7 @@ def test_a_type_may_not_allow_reverts(shares: Shares) -> None:
 
 def test_delete_is_refused_while_anything_hangs_on_the_share(shares: Shares) -> None:
     share = shares.share()
-    taken = snapshot(shares, share)
+    taken = shares.snapshot(share)
     for action in ("soft_delete", "force_delete"):
         assert "snapshots" in refuse(shares, 403, share, action, who="admin_a")
     shares.ok("DELETE", f"/snapshots/{taken}", status=202)

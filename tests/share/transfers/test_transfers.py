@@ -11,8 +11,9 @@ from pumice.kernel.db.base import new_id, utcnow
 from pumice.kernel.db.scope import everything
 from pumice.share.transfers import offers
 from pumice.share.transfers.model import ShareTransfer
-from tests.share.access.conftest import World, eventually, world
+from tests.share.access.conftest import World, world
 from tests.support.identity import PEOPLE, PROJECT_A, PROJECT_B
+from tests.support.waiting import eventually
 
 __all__ = ["world"]
 
