@@ -325,9 +325,10 @@ def _keys_by_version(
 
 def _keys_at(changes: Mapping[str, Sequence[str]], minor: int) -> set[str]:
     keys: set[str] = set()
-    for version, names in changes.items():
+    for version in sorted(changes, key=_minor):
         if _minor(version) <= minor:
-            keys |= set(names)
+            gone = {name[1:] for name in changes[version] if name.startswith("-")}
+            keys = (keys | set(changes[version])) - gone - {f"-{name}" for name in gone}
     return keys
 
 

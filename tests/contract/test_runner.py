@@ -141,6 +141,11 @@ def test_a_change_is_sent_only_around_the_named_versions() -> None:
     assert [int(line.rsplit(" ", 1)[1]) for line in world.asked[:-1]] == [0, 4, 5, 71, 71]
 
 
+def test_keys_come_and_go_with_versions() -> None:
+    changes = {"3.0": ["a", "b"], "3.9": ["c", "-a"], "3.10": ["-b"]}
+    assert [sorted(scenarios._keys_at(changes, minor)) for minor in (8, 9, 10)] == [["a", "b"], ["b", "c"], ["c"]]
+
+
 def test_reading_files(tmp_path: Path) -> None:
     folder = tmp_path / "block"
     folder.mkdir()

@@ -62,3 +62,13 @@ class Detail(Code):
     NO_ADDRESS = "033", "The subnet has no free address for a share server."
     REPLICA_NOT_SUPPORTED = "034", "The backend cannot make a replica with these options."
     DRIVER_REVERT_FAILED = "035", "The backend failed to set the share back to the snapshot."
+
+
+REFUSED_BY = {
+    "AvailabilityZoneFilter": Detail.FILTER_ZONE,
+    "CapabilitiesFilter": Detail.FILTER_CAPABILITIES,
+    "CapacityFilter": Detail.FILTER_CAPACITY,
+    "DriverFilter": Detail.FILTER_DRIVER,
+    "JsonFilter": Detail.FILTER_JSON,
+}
+"""What is said where the scheduler's filter of that name left no pool."""

@@ -17,7 +17,7 @@ from pumice.kernel.serving import BackendService
 from pumice.share import binaries
 from pumice.share.backends import QUEUE, ShareBackend
 from pumice.share.kinds import KINDS
-from pumice.share.message_codes import Action, Detail
+from pumice.share.message_codes import REFUSED_BY, Action, Detail
 from pumice.share.quotas.resources import quotas_of
 from pumice.share.routes import API
 from pumice.share.shares import deletion
@@ -47,7 +47,14 @@ class ShareService(BackendService):
         return lookups(self.db)
 
     def placer(self, scheduler: Scheduler, view: PoolView) -> Placer:
-        return Placer(scheduler, view, binary=binaries.SHARE, refusal=Detail.NO_BACKEND, action=Action.PLACE)
+        return Placer(
+            scheduler,
+            view,
+            binary=binaries.SHARE,
+            refusal=Detail.NO_BACKEND,
+            refusals=REFUSED_BY,
+            action=Action.PLACE,
+        )
 
     def backend(self, name: str, described: config.Backend, driver: Any) -> ShareBackend:
         shown = described.section.share_backend_name or described.name

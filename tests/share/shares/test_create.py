@@ -99,7 +99,7 @@ def test_zones_of_the_type_count_from_248(shares: Shares) -> None:
     assert shares.rest(f"/shares/{share['id']}") == "available"
     share = new(shares, share_type="elsewhere")
     assert shares.rest(f"/shares/{share['id']}") == "error"
-    assert details(shares, share["id"]) == ["002"]
+    assert details(shares, share["id"]) == ["007"]
 
 
 def test_quotas(tmp_path: Path) -> None:

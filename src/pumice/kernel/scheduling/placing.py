@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import func
@@ -34,16 +35,25 @@ class Placer:
 
     :param binary: of the services whose backends are chosen from
     :param refusal: the detail of the user's message when no pool will do
+    :param refusals: the details that are said instead, by the name of the filter that left no pool
     :param action: the message's action, where it is not that of the operation
     """
 
     def __init__(
-        self, scheduler: Scheduler, view: PoolView, *, binary: str, refusal: Code, action: Code | None = None
+        self,
+        scheduler: Scheduler,
+        view: PoolView,
+        *,
+        binary: str,
+        refusal: Code,
+        refusals: Mapping[str, Code] = MappingProxyType({}),
+        action: Code | None = None,
     ) -> None:
         self._scheduler = scheduler
         self._view = view
         self._binary = binary
         self.refusal = refusal
+        self._refusals = refusals
         self.action = action
 
     def place(self, run: Run, request: PlacementRequest, write: Callable[[Session, PoolState], None]) -> None:
@@ -75,7 +85,8 @@ class Placer:
                 raise RoomUnsure from error
             # What the backends said that were tried is more use than that none is left.
             text = run.checkpoint.get("refused") or str(error)
-            raise Failure(text, detail=self.refusal, action=self.action) from error
+            detail = self._refusals.get(error.emptied_by or "", self.refusal)
+            raise Failure(text, detail=detail, action=self.action) from error
 
     def ask_again(self, run: Run) -> Next:
         """Have the backends report anew, and run the step again soon."""

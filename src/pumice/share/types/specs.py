@@ -94,9 +94,10 @@ def zones(specs: Specs) -> list[str]:
 
 
 def wanted_of_pools(specs: Specs) -> dict[str, Any]:
-    """The extra specs that a pool must match. What a type does not need, a pool may have."""
+    """The extra specs that a pool must match, booleans whatever their words. What a type does not need, a pool may
+    have."""
     return {
-        key: value
+        key: f"<is> {is_true(value)}" if key in BOOLEAN else value
         for key, value in specs.items()
         if key not in _NOT_OF_POOLS and (key not in _OPTIONAL or is_true(value))
     }
