@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.acceptance.running import Member, Pumice
+from tests.acceptance.running import Member, Pumice, ShareMember
 
 
 @pytest.fixture(scope="session")
@@ -17,5 +17,13 @@ def pumice(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pumice]:
 def member(pumice: Pumice) -> Iterator[Member]:
     """The demo project's member; what the project holds ends with the test."""
     member = Member(pumice)
+    yield member
+    member.clear()
+
+
+@pytest.fixture
+def sharer(pumice: Pumice) -> Iterator[ShareMember]:
+    """The same person with shares."""
+    member = ShareMember(pumice)
     yield member
     member.clear()

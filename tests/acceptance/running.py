@@ -17,9 +17,11 @@ import openstack
 import requests
 from cinderclient import client as cinderclient
 from keystoneauth1.session import Session
+from manilaclient import client as manilaclient
 
 from pumice.standalone.keystone import REGION, Keystone
 from pumice.standalone.target import TargetDaemon
+from tests.acceptance.typed import OpenStack
 from tests.support.fileservers import end_file_servers
 from tests.support.iscsi import INITIATOR
 from tests.support.tgtd import free_port
@@ -41,6 +43,7 @@ class Pumice:
         self.session: Callable[[str], Session] = cache(self._session)
         self._directory = directory
         self._process: subprocess.Popen[str] | None = None
+        self._typed = OpenStack(self.environment())
 
     def __enter__(self) -> Self:
         try:
@@ -52,6 +55,7 @@ class Pumice:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._typed.close()
         try:
             said, complaints = self.end(signal.SIGTERM)
             assert said.endswith("Stopped. All is kept.\n"), said
@@ -135,19 +139,30 @@ class Pumice:
         assert done.returncode == status, (command, done.stdout, done.stderr)
         return done.stdout if status == 0 else done.stdout + done.stderr
 
-    def openstack(self, *words: str, cloud: str = "pumice") -> Any:
-        said = self.run("openstack", "--os-cloud", cloud, *words)
+    def openstack(self, *words: str, cloud: str = "pumice", status: int = 0) -> Any:
+        """What the `openstack` command says, as the object that it is where JSON is asked for; else its complaints."""
+        done, said, complaints = self._typed(cloud, *words)
+        assert done == status, (words, said, complaints)
+        if status:
+            return said + complaints
         return json.loads(said) if "json" in words else said
 
     def sdk(self, who: str, version: str | None = None) -> Any:
         """openstacksdk's block storage; without a version it takes the newest that it knows, call by call."""
-        connection = openstack.connection.Connection(
-            session=self.session(who), region_name=REGION, block_storage_default_microversion=version
-        )
-        return connection.block_storage
+        return self._connection(who, block_storage_default_microversion=version).block_storage
+
+    def share_sdk(self, who: str, version: str | None = None) -> Any:
+        return self._connection(who, shared_file_system_default_microversion=version).shared_file_system
+
+    def _connection(self, who: str, **versions: str | None) -> openstack.connection.Connection:
+        return openstack.connection.Connection(session=self.session(who), region_name=REGION, **versions)
 
     def cinder(self, who: str, version: str = "3.71") -> Any:
         return cinderclient.Client(version, session=self.session(who), region_name=REGION)
+
+    def manila(self, who: str, version: str = "2.98") -> Any:
+        """The library at its newest version."""
+        return manilaclient.Client(version, session=self.session(who), region_name=REGION)
 
     def project_id(self, who: str) -> str:
         return str(self.session(who).get_project_id())
@@ -155,11 +170,19 @@ class Pumice:
     def ask(
         self, method: str, path: str, body: Any = None, *, who: str = "demo", service_token: str | None = None
     ) -> requests.Response:
-        """A plain request at the newest version."""
+        """A plain request about volumes, at the newest version."""
         headers = {"X-Auth-Token": str(self.session(who).get_token()), "OpenStack-API-Version": "volume 3.71"}
         if service_token:
             headers["X-Service-Token"] = service_token
         return requests.request(method, f"{self.url}/v3{path}", json=body, headers=headers, timeout=60)
+
+    def ask_shares(self, method: str, path: str, body: Any = None, *, who: str = "demo") -> requests.Response:
+        headers = {
+            "X-Auth-Token": str(self.session(who).get_token()),
+            "X-OpenStack-Manila-API-Version": "2.99",
+        }
+        url = f"http://127.0.0.1:{self.share_port}/v2{path}"
+        return requests.request(method, url, json=body, headers=headers, timeout=60)
 
     def _session(self, who: str) -> Session:
         return self.keystone.login(who, PROJECTS[who]).session()
@@ -185,11 +208,18 @@ class Pumice:
             subprocess.run(["umount", self.data / "storage"], check=True, timeout=60)
 
 
-class Member:
-    """Somebody who works with volumes, in the words of these tests; all waits are bounded."""
+def until(holds: Callable[[], object], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
-    def __init__(self, pumice: Pumice, who: str = "demo") -> None:
-        self._ask: Callable[..., requests.Response] = partial(pumice.ask, who=who)
+
+class Person:
+    """Somebody who asks one of the APIs, in the words of these tests; all waits are bounded."""
+
+    def __init__(self, ask: Callable[..., requests.Response], who: str) -> None:
+        self._ask = partial(ask, who=who)
 
     def ok(self, method: str, path: str, body: Any = None) -> Any:
         answer = self._ask(method, path, body)
@@ -197,7 +227,7 @@ class Member:
         return answer.json() if answer.content else None
 
     def status(self, kind: str, id: str) -> str:
-        """Of a volume or snapshot; "gone" when it is no more."""
+        """Of a volume, share or snapshot; "gone" when it is no more."""
         answer = self._ask("GET", f"/{kind}s/{id}")
         return str(answer.json()[kind]["status"]) if answer.ok else "gone"
 
@@ -207,6 +237,13 @@ class Member:
             assert status.endswith("ing"), f"{kind} {id} is {status}, not {wanted}"
             assert time.monotonic() < end, f"{kind} {id} is still {status}"
             time.sleep(0.05)
+
+
+class Member(Person):
+    """Somebody who works with volumes."""
+
+    def __init__(self, pumice: Pumice, who: str = "demo") -> None:
+        super().__init__(pumice.ask, who)
 
     def make(self, kind: str = "volume", **values: Any) -> str:
         id = str(self.ok("POST", f"/{kind}s", {kind: values})[kind]["id"])
@@ -239,3 +276,38 @@ class Member:
             self.ok("DELETE", f"/volumes/{volume}?cascade=true")
         for volume in volumes:
             self.rests("volume", volume, "gone")
+
+
+class ShareMember(Person):
+    """Somebody who works with shares."""
+
+    def __init__(self, pumice: Pumice, who: str = "demo") -> None:
+        super().__init__(pumice.ask_shares, who)
+
+    def make(self, kind: str = "share", **values: Any) -> str:
+        """A new share of 1 GiB over NFS, or a snapshot."""
+        usual = {"share_proto": "NFS", "size": 1} if kind == "share" else {}
+        id = str(self.ok("POST", f"/{kind}s", {kind: usual | values})[kind]["id"])
+        self.rests(kind, id, "available")
+        return id
+
+    def act(self, share: str, name: str, value: Any, then: str = "available") -> Any:
+        answer = self.ok("POST", f"/shares/{share}/action", {name: value})
+        self.rests("share", share, then)
+        return answer
+
+    def location(self, path: str) -> str:
+        """Where a share, or a snapshot, is mounted from."""
+        [[one]] = self.ok("GET", path).values()
+        return str(one["path"])
+
+    def clear(self) -> None:
+        """Remove all that there is, and wait until it is gone."""
+        for lock in self.ok("GET", "/resource-locks")["resource_locks"]:
+            self.ok("DELETE", f"/resource-locks/{lock['id']}")
+        for kind in ("snapshot", "share"):
+            every = [one["id"] for one in self.ok("GET", f"/{kind}s")[f"{kind}s"]]
+            for id in every:
+                self.ok("DELETE", f"/{kind}s/{id}")
+            for id in every:
+                self.rests(kind, id, "gone")
