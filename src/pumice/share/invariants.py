@@ -126,19 +126,13 @@ def _rules(tx: Session, ids: Iterable[str]) -> dict[str, set[str]]:
 
 
 def _snapshot_rules(tx: Session, ids: Iterable[str]) -> dict[str, set[str]]:
-    """Instance of a mountable snapshot → the rules that its server should enforce."""
+    """Instance of a mountable snapshot → the rules that its server should enforce: its own, or its share's."""
     located = exists().where(SnapshotExportLocation.snapshot_instance_id == SnapshotInstance.id)
-    pairs = (
-        select(SnapshotInstance.id, SnapshotAccessRule)
-        .outerjoin(
-            SnapshotAccessRule,
-            and_(SnapshotAccessRule.snapshot_id == SnapshotInstance.snapshot_id, SnapshotAccessRule.state == "active"),
-        )
-        .where(SnapshotInstance.id.in_(ids), located)
-    )
     found: dict[str, set[str]] = {}
-    for id, rule in tx.execute(pairs):
-        found.setdefault(id, set()).update([f"{rule.access_type} {rule.access_to} ro"] if rule else [])
+    for one in tx.scalars(select(SnapshotInstance).where(SnapshotInstance.id.in_(ids), located)):
+        rules = access.SHARE if access.inherits(tx.get_one(Share, one.share_id)) else access.SNAPSHOT
+        active = tx.scalars(select(rules.rule).where(rules.of(one), rules.rule.state == "active"))
+        found[one.id] = {f"{rule.access_type} {rule.access_to} ro" for rule in active}
     return found
 
 

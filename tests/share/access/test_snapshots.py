@@ -112,3 +112,46 @@ def test_rules_go_with_their_snapshot(world: World) -> None:
     assert world.rest(f"/snapshots/{snapshot}") == "gone"
     assert world.enforced() == set()
     assert world.all_wrong() == []
+
+
+HEIR = CAPABLE | {"snapshot_inherit_share_access_support": "True"}
+
+
+def test_snapshots_that_inherit_are_for_those_who_may_mount_the_share(world: World) -> None:
+    world.type("heirs", HEIR)
+    share = world.share(share_type="heirs")
+    rule = world.allow(share, "10.0.0.1")
+    world.settled(share)
+    snapshot_of(world, share)
+    assert world.enforced() == {"ip 10.0.0.1 rw", "ip 10.0.0.1 ro"}
+    world.allow(share, "10.0.0.2", access_level="ro")
+    world.settled(share)
+    world.deny(share, rule["id"])
+    assert world.settled(share) == {"10.0.0.2": "active"}
+    assert world.enforced() == {"ip 10.0.0.2 ro"}
+    assert world.all_wrong() == []
+
+
+def test_a_rule_that_a_snapshot_cannot_inherit_is_in_error(world: World) -> None:
+    world.type("heirs", HEIR)
+    share = world.share(share_type="heirs")
+    snapshot_of(world, share)
+    world.driver.dial("apply_snapshot_access", fail="the server is away")
+    world.allow(share, "10.0.0.1")
+    assert world.settled(share) == {"10.0.0.1": "error"}
+    world.driver.undial()
+    eventually(lambda: world.settled(share) == {"10.0.0.1": "active"})
+    assert world.all_wrong() == []
+
+
+def test_inherited_rules_come_back_with_a_lost_export(world: World) -> None:
+    world.type("heirs", HEIR)
+    share = world.share(share_type="heirs")
+    world.allow(share, "10.0.0.1")
+    world.settled(share)
+    snapshot_of(world, share)
+    for export in world.driver.inventory().exports:
+        world.driver.forget_export(export)
+    assert world.enforced() == set()
+    eventually(lambda: world.enforced() == {"ip 10.0.0.1 rw", "ip 10.0.0.1 ro"})
+    assert world.all_wrong() == []

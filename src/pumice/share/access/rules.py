@@ -8,7 +8,7 @@ what `access_wanted` was at that moment; each rule gets its own result.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, delete, exists, update
@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from pumice.kernel import moves
 from pumice.kernel.db.engine import Database, changed
 from pumice.kernel.db.scope import everything
+from pumice.kernel.drivers import ObjectMissing
 from pumice.kernel.errors import BadRequest
 from pumice.kernel.moves import Superseded
 from pumice.kernel.operations.model import LIVE, Operation
@@ -25,7 +26,7 @@ from pumice.share.access.targets import same
 from pumice.share.drivers.base import Applied, MountableSnapshots, Rule, ShareDriver, ShareRef, SnapshotRef
 from pumice.share.locks.placing import drop_of_rules
 from pumice.share.refs import share_ref, snapshot_ref
-from pumice.share.shares.model import ShareInstance
+from pumice.share.shares.model import Share, ShareInstance
 from pumice.share.snapshots.model import SnapshotInstance
 
 UNDER_WAY = {"queued_to_apply": "applying", "queued_to_update": "updating", "queued_to_deny": "denying"}
@@ -107,18 +108,26 @@ def read(tx: Session, rules: RuleSet, instance_id: str) -> Pass:
     for waiting, under_way in UNDER_WAY.items():
         queued = update(rules.rule).where(rules.of(instance), rules.rule.state == waiting)
         tx.execute(queued.values(state=under_way))
-    order = (rules.rule.created_at, rules.rule.id)
-    rows = list(tx.scalars(everything().select(rules.rule).where(rules.of(instance)).order_by(*order)))
+    rows = _rows(tx, rules, instance)
     read_only = rules is SNAPSHOT or instance.cast_rules_to_readonly
     wanted = [row for row in rows if not row.denied]
     return Pass(
         rules,
         instance,
         instance.access_wanted,
-        [Rule(row.id, row.access_type, row.access_to, "ro" if read_only else row.access_level) for row in wanted],
+        [_rule(row, "ro" if read_only else row.access_level) for row in wanted],
         {row.id: row.state for row in wanted},
         [row.id for row in rows if row.denied],
     )
+
+
+def _rows(tx: Session, rules: RuleSet, instance: Any) -> Sequence[Any]:
+    of_instance = everything().select(rules.rule).where(rules.of(instance))
+    return tx.scalars(of_instance.order_by(rules.rule.created_at, rules.rule.id)).all()
+
+
+def _rule(row: Any, level: str) -> Rule:
+    return Rule(row.id, row.access_type, row.access_to, level)
 
 
 def record(tx: Session, done: Pass, results: Mapping[str, Applied]) -> list[Rule]:
@@ -213,21 +222,58 @@ def _settle(tx: Session, rules: RuleSet, instance: Any, **values: Any) -> None:
 
 
 def bring(db: Database, driver: ShareDriver, rules: RuleSet, instance_id: str) -> Callable[[Session], list[Rule]]:
-    """Bring a backend to the rules as they are now, by whoever has the instance's lock.
+    """Bring a backend to the rules as they are now, by whoever has the instance's lock. Those of a share are those of
+    its heirs too: of its snapshots, where these inherit the share's.
 
     :returns: what records the results (`record`), for the transaction that ends this
     :raises Superseded: the instance is gone
     :raises BackendError: of the backend as a whole
     """
-    done, ref = db.write(lambda tx: _read_with_ref(tx, rules, instance_id))
+    done, ref, heirs = db.write(lambda tx: _read_with_refs(tx, rules, instance_id))
     if isinstance(ref, ShareRef):
-        results = driver.apply_access(ref, done.wanted)
+        results = dict(driver.apply_access(ref, done.wanted))
+        for heir in heirs:
+            inherited = _inherit(driver, heir, done.wanted)
+            results |= {id: applied for id, applied in inherited.items() if applied.error}
     else:
         assert isinstance(driver, MountableSnapshots)
-        results = driver.apply_snapshot_access(ref, done.wanted)
+        results = dict(driver.apply_snapshot_access(ref, done.wanted))
     return lambda tx: record(tx, done, results)
 
 
-def _read_with_ref(tx: Session, rules: RuleSet, instance_id: str) -> tuple[Pass, ShareRef | SnapshotRef]:
+def bring_heir(db: Database, driver: ShareDriver, heir: SnapshotRef) -> None:
+    """Bring a snapshot that is new to the rules of its share, by whoever has the share instance's lock.
+
+    :raises BackendError:
+    """
+    with db.read() as tx:
+        instance = everything().get(tx, ShareInstance, heir.share.id)
+        wanted = [_rule(row, row.access_level) for row in _rows(tx, SHARE, instance) if not row.denied]
+    _inherit(driver, heir, wanted)
+
+
+def _inherit(driver: ShareDriver, heir: SnapshotRef, wanted: Sequence[Rule]) -> Mapping[str, Applied]:
+    if not isinstance(driver, MountableSnapshots):
+        return {}
+    try:
+        return driver.apply_snapshot_access(heir, [replace(rule, level="ro") for rule in wanted])
+    except ObjectMissing:
+        # Nobody can mount it: it is still to be made, or to be exported again. Who does so brings it to the rules.
+        return {}
+
+
+def _read_with_refs(
+    tx: Session, rules: RuleSet, instance_id: str
+) -> tuple[Pass, ShareRef | SnapshotRef, Sequence[SnapshotRef]]:
     done = read(tx, rules, instance_id)
-    return done, share_ref(tx, done.instance) if rules is SHARE else snapshot_ref(tx, done.instance)
+    if rules is SNAPSHOT:
+        return done, snapshot_ref(tx, done.instance), ()
+    share = everything().get(tx, Share, done.instance.share_id)
+    of_share = everything().select(SnapshotInstance).where(SnapshotInstance.share_instance_id == instance_id)
+    heirs = tx.scalars(of_share.where(SnapshotInstance.status != "deleting")) if inherits(share) else ()
+    return done, share_ref(tx, done.instance), [snapshot_ref(tx, heir) for heir in heirs]
+
+
+def inherits(share: Share) -> bool:
+    """Whether the snapshots of a share are mounted by those who may mount the share."""
+    return share.mount_snapshot_support and share.snapshot_inherit_share_access_support

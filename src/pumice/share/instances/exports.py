@@ -13,10 +13,11 @@ from pumice.kernel.db.base import new_id, utcnow
 from pumice.kernel.db.engine import Database
 from pumice.kernel.db.scope import everything
 from pumice.kernel.moves import Superseded
-from pumice.share.access.rules import SHARE, SNAPSHOT, behind, bring
-from pumice.share.drivers.base import MountableSnapshots, Path, ShareDriver
+from pumice.share.access.rules import SHARE, SNAPSHOT, behind, bring, inherits
+from pumice.share.drivers.base import Path, ShareDriver
 from pumice.share.refs import share_ref, snapshot_ref
-from pumice.share.shares.model import ExportLocation, ShareInstance
+from pumice.share.shares.model import ExportLocation, Share, ShareInstance
+from pumice.share.snapshots.exports import export
 from pumice.share.snapshots.exports import store as store_snapshot
 from pumice.share.snapshots.model import SnapshotExportLocation, SnapshotInstance
 
@@ -78,15 +79,16 @@ def ensure(db: Database, driver: ShareDriver, instance_id: str) -> None:
         instance = everything().find(tx, ShareInstance, instance_id)
         if instance is None or instance.status not in EXPORTED:
             raise Superseded(f"share instance {instance_id} is not to be exported any more")
-        ref = share_ref(tx, instance)
+        ref, share = share_ref(tx, instance), everything().get(tx, Share, instance.share_id)
         snapshots = [(one, snapshot_ref(tx, one)) for one in _mountable(tx, [instance_id])]
     paths = driver.ensure_share(ref)
     db.write(lambda tx: store(tx, instance, paths))
     db.write(bring(db, driver, SHARE, instance_id))
     for snapshot, source in snapshots:
-        assert isinstance(driver, MountableSnapshots)
-        db.write(partial(store_snapshot, instance=snapshot, paths=driver.export_snapshot(source)))
-        db.write(bring(db, driver, SNAPSHOT, snapshot.id))
+        paths = export(db, driver, source, share)
+        db.write(partial(store_snapshot, instance=snapshot, paths=paths))
+        if not inherits(share):
+            db.write(bring(db, driver, SNAPSHOT, snapshot.id))
 
 
 def store(tx: Session, instance: ShareInstance, paths: Sequence[Path]) -> None:

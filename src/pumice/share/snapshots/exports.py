@@ -8,17 +8,27 @@ from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from pumice.kernel.db.base import new_id
+from pumice.kernel.db.engine import Database
 from pumice.kernel.db.scope import everything
+from pumice.share.access.rules import bring_heir, inherits
 from pumice.share.drivers.base import MountableSnapshots, Path, ShareDriver, SnapshotRef
 from pumice.share.shares.model import Share
 from pumice.share.snapshots.model import SnapshotExportLocation, SnapshotInstance
 
 
-def export(driver: ShareDriver, ref: SnapshotRef, share: Share) -> Sequence[Path]:
-    """Export a snapshot where its share says so; where it is exported then."""
+def export(db: Database, driver: ShareDriver, ref: SnapshotRef, share: Share) -> Sequence[Path]:
+    """Export a snapshot where its share says so, to nobody or to whom its share's rules name; where it is exported.
+
+    By whoever has the share instance's lock.
+
+    :raises BackendError:
+    """
     if not share.mount_snapshot_support or not isinstance(driver, MountableSnapshots):
         return ()
-    return driver.export_snapshot(ref)
+    paths = driver.export_snapshot(ref)
+    if inherits(share):
+        bring_heir(db, driver, ref)
+    return paths
 
 
 def store(tx: Session, instance: SnapshotInstance, paths: Sequence[Path]) -> None:

@@ -43,7 +43,7 @@ def _create(run: Run) -> Outcome:
     driver = capable(run, Snapshots, "take snapshots")
     try:
         location = driver.create_snapshot(ref)
-        paths = exports.export(driver_of(run), ref, share)
+        paths = exports.export(run.db, driver_of(run), ref, share)
     except BackendError as error:
         raise refused(error, Detail.UNKNOWN) from error
     values = {"provider_location": location, "progress": WHOLE}
@@ -92,7 +92,7 @@ def _manage(run: Run) -> Outcome:
     driver = manager_of(run)
     try:
         size = driver.manage_snapshot(ref, instance.provider_location or "", run.args["driver_options"])
-        paths = exports.export(driver_of(run), ref, share)
+        paths = exports.export(run.db, driver_of(run), ref, share)
     except BackendError as error:
         raise refused(error, Detail.UNKNOWN) from error
 
