@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 HEADER = "X-Test-Identity"
-OPEN_PATHS = re.compile(r"/|/v3/?|(/v[23])?/openapi\.json|/healthcheck|/metrics")
+OPEN_PATHS = re.compile(r"/|/v3/?|(/v[23])?/openapi\.json")
 
 PROJECT_A = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 PROJECT_B = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"

@@ -11,7 +11,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Table
 
-from pumice.kernel.db import migrations
+from pumice.kernel.db import migrations, schema
 from pumice.kernel.db.base import Base
 from pumice.kernel.db.engine import Database
 from tests.support.databases import url_of
@@ -35,9 +35,9 @@ def steps_lead_to(service: str, tables: Iterable[Table], directory: Path) -> Non
 def empty_is_refused(service: str, directory: Path) -> None:
     """An empty database is refused with the command that helps."""
     db = Database(url_of(directory / "db.sqlite"))
-    with pytest.raises(migrations.SchemaError, match=rf"none.*pumice db upgrade --service {service}"):
-        migrations.check(db, service)
-    assert migrations.upgrade(db, service) == migrations.newest(service)
-    migrations.check(db, service)
-    assert migrations.upgrade(db, service) == migrations.newest(service)
+    with pytest.raises(schema.SchemaError, match=rf"none.*pumice db upgrade --service {service}"):
+        schema.check(db, service)
+    assert migrations.upgrade(db, service) == schema.newest(service)
+    schema.check(db, service)
+    assert migrations.upgrade(db, service) == schema.newest(service)
     db.close()

@@ -12,7 +12,7 @@ from falcon.testing import Result, TestClient
 
 from pumice.kernel import config
 from pumice.kernel.api.versions import Version
-from pumice.kernel.db import migrations
+from pumice.kernel.db import migrations, schema
 from pumice.kernel.db.base import new_id
 from pumice.kernel.db.engine import Database
 from pumice.share import invariants
@@ -63,7 +63,7 @@ class Shares:
         }
         self.conf = config.load("share", (), overrides)
         db = Database(self.conf.database.connection)
-        fresh = migrations.current(db) is None
+        fresh = schema.current(db) is None
         migrations.upgrade(db, "share")
         db.close()
         self.service = ShareService(self.conf)

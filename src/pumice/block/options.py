@@ -6,12 +6,9 @@ from oslo_config import cfg
 
 from pumice.block.drivers.options import COMMON
 from pumice.kernel import options
-from pumice.kernel.options import ServiceOptions, identity_options, quota_option, scheduler_options
+from pumice.kernel.options import ServiceOptions, api_options, identity_options, quota_option, scheduler_options
 
-API = [
-    cfg.HostAddressOpt("osapi_volume_listen", default="127.0.0.1", help="Address that the API listens on."),
-    cfg.PortOpt("osapi_volume_listen_port", default=8776, help="Port that the API listens on."),
-]
+API = "osapi_volume"
 
 VOLUMES = [
     cfg.ListOpt(
@@ -71,7 +68,8 @@ BACKEND = [
 
 SERVICE = ServiceOptions(
     name="block",
-    groups={"DEFAULT": [*API, *VOLUMES, *QUOTAS, *SCHEDULER], "nova": NOVA},
+    api=API,
+    groups={"DEFAULT": [*api_options(API, 8776), *VOLUMES, *QUOTAS, *SCHEDULER], "nova": NOVA},
     backends="enabled_backends",
     driver="volume_driver",
     namespace="pumice.block.drivers",

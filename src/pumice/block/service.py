@@ -44,3 +44,6 @@ class BlockService(BackendService):
     def backend(self, name: str, described: config.Backend, driver: Any) -> VolumeBackend:
         shown = described.section.volume_backend_name or described.name
         return VolumeBackend(name, shown, driver, db=self.db, bus=self.bus, locks=self.locks, compute=self.compute)
+
+
+SERVICE = BlockService

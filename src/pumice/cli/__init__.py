@@ -11,6 +11,8 @@ import click
 # Command -> where it is, and its line in the help.
 COMMANDS = {
     "up": ("pumice.standalone.command:up", "Run everything on this machine until Ctrl-C."),
+    "block": ("pumice.cli.processes:block", "Run a process of the Block Storage service."),
+    "share": ("pumice.cli.processes:share", "Run a process of the Shared File Systems service."),
     "config": ("pumice.cli.config:config", "Print a sample configuration, or what is in force."),
     "policy": ("pumice.cli.policy:policy", "Print the policy rules."),
     "db": ("pumice.cli.db:db", "Bring the database to the installed version."),
@@ -42,9 +44,11 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except Exception as error:
-            from pumice.kernel.config import ConfigError  # noqa: PLC0415 - half of the command's start otherwise
+            # Imported here, because this is half of the command's start.
+            from pumice.kernel.config import ConfigError  # noqa: PLC0415
+            from pumice.kernel.db.schema import SchemaError  # noqa: PLC0415
 
-            if not isinstance(error, ConfigError):
+            if not isinstance(error, ConfigError | SchemaError):
                 raise
             raise Misconfigured(str(error)) from error
 
@@ -55,7 +59,8 @@ class Commands(click.Group):
     "config_files",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="File with the service's configuration; may be given several times. Default: /etc/pumice/<service>.conf.",
+    help="File with the service's configuration; may be given several times. Default: what PUMICE_CONFIG_FILE names, "
+    "or else /etc/pumice/<service>.conf.",
 )
 @click.version_option(package_name="pumice")
 @click.pass_context

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from pumice.cli.service import load, service_option
-from pumice.kernel.db import migrations
+from pumice.kernel.db import migrations, schema
 from pumice.kernel.db.engine import Database
 
 
@@ -33,7 +33,7 @@ def upgrade(files: Sequence[Path], service: str) -> None:
 def version(files: Sequence[Path], service: str) -> None:
     """Print the schema's version, and the one that is needed."""
     with closing(_database(files, service)) as database:
-        click.echo(f"{migrations.current(database) or 'empty'} (needed: {migrations.newest(service)})")
+        click.echo(f"{schema.current(database) or 'empty'} (needed: {schema.newest(service)})")
 
 
 def _database(files: Sequence[Path], service: str) -> Database:

@@ -19,7 +19,6 @@ service_option = click.option(
 )
 
 
-def load(service: str, files: Sequence[Path]) -> cfg.ConfigOpts:
+def load(service: str, files: Sequence[Path], *, backends: bool = True) -> cfg.ConfigOpts:
     """The service's configuration from `files`, or from its usual place if there are none."""
-    usual = Path(f"/etc/pumice/{service}.conf")
-    return config.load(service, files or [usual] * usual.exists())
+    return config.load(service, files or config.usual_files(service), backends=backends)

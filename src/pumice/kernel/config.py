@@ -6,6 +6,7 @@ Each call of `load` gives a ConfigOpts of its own; the process-wide `cfg.CONF` i
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +24,8 @@ LOG = logging.getLogger(__name__)
 
 DEFAULT = "DEFAULT"
 SHARED = "backend_defaults"
+FILES = "PUMICE_CONFIG_FILE"
+"""Environment variable: the configuration's files, separated as those of PATH are."""
 
 # Sections of oslo.messaging, which registers them itself when it is used, and what it has in [DEFAULT].
 _MESSAGING = "oslo_messaging_"
@@ -46,13 +49,24 @@ def load(
     service: str,
     files: Sequence[Path | str] = (),
     overrides: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    backends: bool = True,
 ) -> cfg.ConfigOpts:
     """The configuration of `service` ("block") from `files`; a later file overrides an earlier one.
 
     :param overrides: section -> option -> value, which win over the files and may name backends of their own
+    :param backends: False leaves out the sections of backends, whose drivers not every process needs
     :raises ConfigError: a file cannot be read, a value is refused, a backend's section or driver is missing
     """
-    return _Loading(options_of(service), files, overrides or {}).run()
+    return _Loading(options_of(service), files, overrides or {}, backends=backends).run()
+
+
+def usual_files(service: str) -> list[Path]:
+    """The files that count where none are named: those of the environment, or else /etc/pumice/<service>.conf."""
+    if named := os.environ.get(FILES):
+        return [Path(file) for file in named.split(os.pathsep)]
+    usual = Path(f"/etc/pumice/{service}.conf")
+    return [usual] * usual.exists()
 
 
 def options_of(service: str) -> ServiceOptions:
@@ -117,11 +131,17 @@ class _Loading:
     """
 
     def __init__(
-        self, service: ServiceOptions, files: Sequence[Path | str], overrides: Mapping[str, Mapping[str, Any]]
+        self,
+        service: ServiceOptions,
+        files: Sequence[Path | str],
+        overrides: Mapping[str, Mapping[str, Any]],
+        *,
+        backends: bool,
     ) -> None:
         self.service = service
         self.files = files
         self.overrides = overrides
+        self.backends = backends
         self.conf = cfg.ConfigOpts()
         self.given: dict[str, dict[str, list[str]]] = {}
         self.givers: dict[tuple[str, str], str] = {}
@@ -139,7 +159,7 @@ class _Loading:
         conf.set_default("auth_type", "password", group="keystone_authtoken")
         for group in list(self.known):
             self.settle(group)
-        for name in conf[self.service.backends]:
+        for name in conf[self.service.backends] if self.backends else ():
             self.register_backend(name)
             self.settle(name)
         self.check_sections()
@@ -255,6 +275,8 @@ class _Loading:
             if group == SHARED or group.startswith(_MESSAGING):
                 continue
             if group not in self.known:
+                if not self.backends and group in self.conf[self.service.backends]:
+                    continue
                 yield f"section [{group}]"
                 continue
             names = {name for option in self.known[group] for name in _names(option)}

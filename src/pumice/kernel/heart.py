@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 from sqlalchemy.orm import Session
@@ -38,8 +39,14 @@ class Heart:
         self._interval = interval
         self._backend_state = backend_state
         self._failing = False
+        self._reported = time.monotonic()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"heart-{identity.host}", daemon=True)
+
+    @property
+    def silence(self) -> float:
+        """Seconds since the last report, or since there has been none."""
+        return time.monotonic() - self._reported
 
     def start(self) -> None:
         """Make the first report, and go on in the thread."""
@@ -59,6 +66,7 @@ class Heart:
             state = self._backend_state()
             self.service_id = self._db.write(lambda tx: self._beat_or_register(tx, state))
             self._failing = False
+            self._reported = time.monotonic()
         except Exception as error:
             # A warning once an outage, not once a report.
             level = logging.DEBUG if self._failing else logging.WARNING

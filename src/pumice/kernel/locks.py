@@ -10,19 +10,14 @@ import os
 import threading
 import time
 import uuid
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakValueDictionary
 
 from oslo_config import cfg
-
-with warnings.catch_warnings():
-    # It imports eventlet wherever that is installed, which warns that it is deprecated.
-    warnings.simplefilter("ignore")
-    from tooz import coordination
-    from tooz.drivers.file import FileLock
+from tooz import coordination
+from tooz.drivers.file import FileLock
 
 # Threads of this process take turns at a name before they ask tooz, because POSIX file locks belong to processes:
 # whoever closes the file, even after a failed attempt, ends the lock of any other thread. The table is the

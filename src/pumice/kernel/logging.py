@@ -21,12 +21,21 @@ _URL_PASSWORD = re.compile(r"(://[^:/@\s]*:)[^@\s]+(?=@)")
 _TOKEN_HEADER = re.compile(r"(X-(?:Auth|Service|Subject)-Token\W{1,4})[\w.-]+", re.IGNORECASE)
 
 
-def setup(conf: cfg.ConfigOpts, product: str = "pumice") -> None:
+def setup(conf: cfg.ConfigOpts, name: str = "pumice") -> None:
     """Send this process's logs where `conf` says; `use_json` makes each line a JSON object.
 
-    Logs belong to the process: where several services share one, the last call counts.
+    Logs belong to the process: where several services share one, the last call counts. Called again, it opens the
+    files anew.
+
+    :param name: of the file, where only `log_dir` is given
     """
-    log.setup(conf, product)
+    if conf.log_dir:
+        conf.set_default("log_file", f"{name}.log")
+    before = logging.getLogger().handlers[:]
+    log.setup(conf, "pumice")
+    for handler in before:
+        if isinstance(handler, logging.FileHandler):
+            handler.close()
     enrich = Enrich()
     for handler in logging.getLogger().handlers:
         handler.addFilter(enrich)

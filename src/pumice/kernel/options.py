@@ -18,6 +18,7 @@ from oslo_config import cfg
 class ServiceOptions:
     """What a service adds to the kernel's options: `pumice.<service>.options.SERVICE`.
 
+    :param api: what the names of the API's own options begin with
     :param groups: section -> options
     :param backends: the option in [DEFAULT] that lists the sections of enabled backends
     :param driver: the option of such a section that names the driver
@@ -26,6 +27,7 @@ class ServiceOptions:
     """
 
     name: str
+    api: str
     groups: Mapping[str, Sequence[cfg.Opt]]
     backends: str
     driver: str
@@ -66,6 +68,13 @@ GENERAL = [
         min=1,
         help="Seconds that the API waits for calls that must be answered at once, such as connection information.",
     ),
+    cfg.IntOpt(
+        "graceful_shutdown_timeout",
+        default=60,
+        min=1,
+        help="Seconds that a process which is to end lets go on what it is at; what takes longer is handed back.",
+    ),
+    cfg.IntOpt("api_threads", default=16, min=1, help="Requests that each process of the API answers at a time."),
     cfg.StrOpt("auth_strategy", default="keystone", choices=["keystone"], help="How callers prove who they are."),
     cfg.IntOpt("osapi_max_limit", default=1000, min=1, help="Largest number of items that one page of a list holds."),
     cfg.URIOpt(
@@ -142,6 +151,14 @@ BACKEND = [
     cfg.StrOpt("backend_availability_zone", help="Takes the place of [DEFAULT] storage_availability_zone."),
 ]
 """What every section of a backend may have."""
+
+
+def api_options(prefix: str, port: int) -> list[cfg.Opt]:
+    return [
+        cfg.HostAddressOpt(f"{prefix}_listen", default="127.0.0.1", help="Address that the API listens on."),
+        cfg.PortOpt(f"{prefix}_listen_port", default=port, help="Port that the API listens on."),
+        cfg.IntOpt(f"{prefix}_workers", default=2, min=1, help="Processes of the API, children of one."),
+    ]
 
 
 def quota_option(name: str, default: int, what: str) -> cfg.Opt:

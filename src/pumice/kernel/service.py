@@ -18,7 +18,7 @@ from pumice.kernel.auth.middleware import Authentication
 from pumice.kernel.auth.policy import Policy, defaults_of
 from pumice.kernel.bus import make_bus
 from pumice.kernel.config import ConfigError
-from pumice.kernel.db import migrations
+from pumice.kernel.db import schema
 from pumice.kernel.db.engine import Database
 from pumice.kernel.db.paging import Listing, read_resource_filters
 from pumice.kernel.housekeeping import Housekeeping, Periodic
@@ -30,13 +30,12 @@ from pumice.kernel.operations.kinds import Kind
 from pumice.kernel.operations.model import Operation, State
 from pumice.kernel.operations.waiting import Waiter
 from pumice.kernel.quotas import Quotas
+from pumice.kernel.supervision import supervised
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
 
 LOG = logging.getLogger(__name__)
-
-METRICS_PATH = "/metrics"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +67,7 @@ class Service:
         self.conf = conf
         self.api = api
         self.db = Database(conf.database.connection)
-        migrations.check(self.db, name)
+        schema.check(self.db, name)
         self.bus = make_bus(conf, name)
         self.policy = Policy(conf, defaults_of(api.table, api.rules, api.helpers, api.helper_of))
         self.metrics = Metrics(name)
@@ -91,10 +90,19 @@ class Service:
 
         :param authentication: instead of Keystone's (tests)
         """
-        inner = self._with_metrics(build_app(self, self.api.table, self.api.rules, self.api.dialect))
+        app = build_app(self, self.api.table, self.api.rules, self.api.dialect)
         if authentication is not None:
-            return authentication(inner)
-        return Authentication(inner, self.conf, self.policy, self.api.dialect.open_paths | {METRICS_PATH})
+            return supervised(self, authentication(app))
+        return supervised(self, Authentication(app, self.conf, self.policy, self.api.dialect.open_paths))
+
+    def trouble(self) -> list[str]:
+        try:
+            with self.db.read() as tx:
+                tx.execute(select(1))
+        except Exception:
+            LOG.warning("the database does not answer", exc_info=True)
+            return ["The database does not answer."]
+        return []
 
     def chores(self) -> Iterable[Periodic]:
         """What the service does from time to time, in each of its processes."""
@@ -118,15 +126,6 @@ class Service:
         waiting = select(Operation.queue, func.count()).where(Operation.state == State.QUEUED).group_by(Operation.queue)
         with self.db.read() as tx:
             return dict(tx.execute(waiting).tuples().all())
-
-    def _with_metrics(self, app: WSGIApplication) -> WSGIApplication:
-        metrics = self.metrics.wsgi()
-
-        def route(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-            chosen = metrics if environ.get("PATH_INFO") == METRICS_PATH else app
-            return chosen(environ, start_response)
-
-        return route
 
     def _resource_filters(self) -> Mapping[str, Sequence[str]]:
         path = self.conf.resource_query_filters_file

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
@@ -85,8 +86,12 @@ class BackendService(Service):
             self._start_scheduler()
 
     def stop(self, grace: float = 10.0) -> None:
+        """:param grace: seconds for what runs to end; what has not is handed back"""
+        deadline = time.monotonic() + grace
         for worker in self._workers:
-            worker.stop(grace)
+            worker.close()
+        for worker in self._workers:
+            worker.stop(max(0.0, deadline - time.monotonic()))
         for heart in self._hearts:
             heart.stop()
         for backend in self.backends:
@@ -94,6 +99,15 @@ class BackendService(Service):
         for end in self._endings:
             end()
         super().stop()
+
+    def trouble(self) -> list[str]:
+        found = super().trouble()
+        silent = max((heart.silence for heart in self._hearts), default=0.0)
+        if silent > self.conf.service_down_time:
+            found.append(f"It has not reported for {silent:.0f} s.")
+        if self.backends and all(backend.state() == "down" for backend in self.backends):
+            found.append("None of its backends is up.")
+        return found
 
     def unserved(self) -> dict[str, int]:
         """Backends of this host ("host@section") that are not enabled, with the number of resources on them."""

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from oslo_config import cfg, types
 
-from pumice.kernel.options import BACKEND, ZONE, ServiceOptions, scheduler_options
+from pumice.kernel.options import BACKEND, ZONE, ServiceOptions, api_options, scheduler_options
 from pumice.share.drivers.options import COMMON
 from pumice.share.quotas.options import QUOTA
 from pumice.share.transfers.options import TRANSFERS
 
 PROTOCOLS = ("NFS", "CIFS", "GLUSTERFS", "HDFS", "CEPHFS", "MAPRFS", "LUSTRE", "WEKAFS")
 
-API = [
-    cfg.HostAddressOpt("osapi_share_listen", default="127.0.0.1", help="Address that the API listens on."),
-    cfg.PortOpt("osapi_share_listen_port", default=8786, help="Port that the API listens on."),
-]
+API = "osapi_share"
 
 SHARES = [
     cfg.ListOpt(
@@ -84,7 +81,8 @@ SCHEDULER = scheduler_options(
 
 SERVICE = ServiceOptions(
     name="share",
-    groups={"DEFAULT": [*API, *SHARES, *TRANSFERS, *SCHEDULER], "quota": QUOTA},
+    api=API,
+    groups={"DEFAULT": [*api_options(API, 8786), *SHARES, *TRANSFERS, *SCHEDULER], "quota": QUOTA},
     backends="enabled_share_backends",
     driver="share_driver",
     namespace="pumice.share.drivers",

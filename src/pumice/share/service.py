@@ -61,3 +61,6 @@ class ShareService(BackendService):
         return ShareBackend(
             name, shown, driver, db=self.db, bus=self.bus, locks=self.locks, threads=self.conf.ensure_threads
         )
+
+
+SERVICE = ShareService

@@ -63,7 +63,6 @@ def build_app(service: Service, table: Sequence[Route], rules: Sequence[Rule], d
     app.add_route(f"{dialect.base}/", versions)
     for path in ("/openapi.json", f"{dialect.base}/openapi.json"):
         app.add_route(path, _Fixed(msgspec.json.encode(document)))
-    app.add_route("/healthcheck", _Fixed(b'{"status":"ok"}'))
     return app
 
 

@@ -111,7 +111,7 @@ class Dialect:
     def open_paths(self) -> frozenset[str]:
         """Paths that need no token."""
         base = {self.base, f"{self.base}/"} if self.base_is_open else set()
-        return frozenset({"/", "/healthcheck", "/openapi.json", f"{self.base}/openapi.json", *base})
+        return frozenset({"/", "/openapi.json", f"{self.base}/openapi.json", *base})
 
     def negotiate(self, header: str | None) -> Version:
         """The version that a request's header asks for; without a header, the minimum.

@@ -143,11 +143,16 @@ class Worker:
         self._threads.append(_started("sweep", self._sweep_loop))
         self._beating.start()
 
+    def close(self) -> None:
+        """Take nothing new."""
+        self._stopping.set()
+        silences, self._silence = self._silence, []
+        for silence in silences:
+            silence()
+
     def stop(self, grace: float = 10.0) -> None:
         """Take nothing new, let what runs end for `grace` seconds, and hand back what has not."""
-        self._stopping.set()
-        for silence in self._silence:
-            silence()
+        self.close()
         for hints, number in zip(self._lanes.values(), self._sizes.values(), strict=True):
             for _ in range(number):
                 hints.put("")

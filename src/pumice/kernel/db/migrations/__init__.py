@@ -1,4 +1,4 @@
-"""The schema of a service's database: its versions, upgrading it, and refusing to run on another one.
+"""Upgrading the schema of a service's database.
 
 The steps are alembic revisions in `pumice.<service>.migrations.versions`; what they are written with is
 beside this module.
@@ -8,14 +8,9 @@ from __future__ import annotations
 
 from alembic import command
 from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 
 from pumice.kernel.db.engine import Database
-
-
-class SchemaError(Exception):
-    """The database has not the schema that this code needs; the message says what to do."""
+from pumice.kernel.db.schema import current, newest
 
 
 def upgrade(db: Database, service: str) -> str:
@@ -29,29 +24,6 @@ def upgrade(db: Database, service: str) -> str:
         settings.attributes["connection"] = connection
         command.upgrade(settings, "head")
     return newest(service)
-
-
-def current(db: Database) -> str | None:
-    """The version of the database's schema; None when it has none yet."""
-    with db.engine.connect() as connection:
-        return MigrationContext.configure(connection).get_current_revision()
-
-
-def newest(service: str) -> str:
-    """The version that this code needs."""
-    head = ScriptDirectory.from_config(_settings(service)).get_current_head()
-    assert head is not None
-    return head
-
-
-def check(db: Database, service: str) -> None:
-    """:raises SchemaError: the database is not at the version that this code needs"""
-    has, needs = current(db), newest(service)
-    if has != needs:
-        raise SchemaError(
-            f"The database has schema version {has or 'none'} and this code needs {needs}: "
-            f"run `pumice db upgrade --service {service}`."
-        )
 
 
 def _settings(service: str) -> Config:

@@ -1,0 +1,89 @@
+"""Real processes of a service, each started, asked for its health, sent signals, and ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import requests
+
+from tests.support.keystone import free_port
+
+ROOT = Path(__file__).parents[2]
+
+
+def until(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:
+    """What `condition` returns once it is something."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, f"waited {seconds} s in vain until {what}"
+        time.sleep(0.05)
+    return found
+
+
+def write_configuration(file: Path, sections: Mapping[str, Mapping[str, Any]]) -> Path:
+    file.write_text(
+        "".join(
+            f"[{name}]\n" + "".join(f"{key} = {value}\n" for key, value in values.items())
+            for name, values in sections.items()
+        )
+    )
+    return file
+
+
+class Process:
+    """`pumice ARGUMENTS` (or `python -m MODULE ARGUMENTS`) on a configuration file.
+
+    :param port: where it answers supervisors; None: a port of its own, given as `--health`
+    """
+
+    def __init__(self, file: Path, *arguments: str, port: int | None = None, module: str = "") -> None:
+        self.output = file.with_name("-".join((file.stem, *arguments)) + ".out")
+        self.port = port or free_port()
+        health = () if port else ("--health", f"127.0.0.1:{self.port}")
+        command = ["-m", module] if module else ["-c", "from pumice.cli import main; main()"]
+        with self.output.open("ab") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, *command, *arguments, *health],
+                cwd=ROOT,
+                env=os.environ | {"PUMICE_CONFIG_FILE": str(file)},
+                stdout=output,
+                stderr=output,
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(30)
+
+    def health(self, path: str = "/healthcheck/ready") -> requests.Response | None:
+        try:
+            return requests.get(f"http://127.0.0.1:{self.port}{path}", timeout=10)
+        except requests.RequestException:
+            return None
+
+    def ready(self) -> Self:
+        def look() -> bool:
+            assert self.process.poll() is None, self.output.read_text()[-4000:]
+            answer = self.health()
+            return answer is not None and answer.status_code == 200
+
+        until(look, f"{self.process.args} is ready")
+        return self
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def end(self, seconds: float = 60) -> int:
+        """SIGTERM; the exit code."""
+        self.signal(signal.SIGTERM)
+        return self.process.wait(seconds)
