@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import Engine, event
 
 from pumice.block.quotas import routes
 from pumice.block.quotas.resources import volume_charge
@@ -209,9 +209,9 @@ def test_limits_cost_the_same_however_much_there_is(api: BlockApi) -> None:
             if statement.startswith("SELECT"):
                 seen.append(statement)
 
-        event.listen(api.db.engine, "before_cursor_execute", note)
+        event.listen(Engine, "before_cursor_execute", note)
         api.ok("GET", "/limits", who="member_a")
-        event.remove(api.db.engine, "before_cursor_execute", note)
+        event.remove(Engine, "before_cursor_execute", note)
         return len(seen)
 
     before = statements()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from oslo_db import exception as db_errors
-from sqlalchemy import func, select
+from sqlalchemy import create_engine, func, select, text
 
 from pumice.kernel.db.engine import Database
 from tests.kernel.things import Thing, add_thing, database
@@ -48,3 +48,27 @@ def test_a_snapshot_does_not_see_what_is_committed_after_its_first_query(db: Dat
         assert tx.scalar(count) == 1
     with db.read() as tx:
         assert tx.scalar(count) == 2
+
+
+def test_connections_that_the_server_has_closed_are_not_used(db: Database) -> None:
+    count = select(func.count()).select_from(Thing)
+    for expected in (1, 2):
+        add_thing(db)
+        with db.read() as tx:
+            assert tx.scalar(count) == expected
+        _close_all(db)
+
+
+def _close_all(db: Database) -> None:
+    """Have the server close the connections that rest in the pools; SQLite has no server."""
+    listed = {
+        "mysql": "SELECT concat('KILL ', id) FROM information_schema.processlist"
+        " WHERE db = database() AND id <> connection_id()",
+        "postgresql": "SELECT concat('SELECT pg_terminate_backend(', pid, ')') FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    }
+    engine = create_engine(db.url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        for statement in connection.scalars(text(listed.get(db.url.get_backend_name(), "SELECT 1 WHERE 0"))).all():
+            connection.execute(text(statement))
+    engine.dispose()

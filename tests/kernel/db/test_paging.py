@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import event
+from sqlalchemy import Engine, event
 
 from pumice.kernel.db import scope
 from pumice.kernel.db.engine import Database
@@ -343,11 +343,11 @@ def selects(db: Database) -> Iterator[list[str]]:
         if statement.startswith("SELECT"):
             statements.append(statement)
 
-    event.listen(db.engine, "before_cursor_execute", keep)
+    event.listen(Engine, "before_cursor_execute", keep)
     try:
         yield statements
     finally:
-        event.remove(db.engine, "before_cursor_execute", keep)
+        event.remove(Engine, "before_cursor_execute", keep)
 
 
 def test_a_page_costs_a_constant_number_of_queries(db: Database) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import Engine, event
 
 from pumice.kernel.db.engine import Database
 from pumice.kernel.scheduling.pool import BackendState, PoolSample, claim, report, settled_now
@@ -46,9 +46,9 @@ def statements(db: Database) -> Iterator[list[str]]:
     def listen(_c: object, _cursor: object, statement: str, *_rest: object) -> None:
         seen.append(statement)
 
-    event.listen(db.engine, "before_cursor_execute", listen)
+    event.listen(Engine, "before_cursor_execute", listen)
     yield seen
-    event.remove(db.engine, "before_cursor_execute", listen)
+    event.remove(Engine, "before_cursor_execute", listen)
 
 
 def test_it_is_read_anew_only_when_it_is_old(world: World) -> None:

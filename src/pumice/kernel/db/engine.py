@@ -7,21 +7,26 @@ transaction that will write never finds half-way that it has to give up its snap
 from __future__ import annotations
 
 import random
+import select
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar, cast
 
+import msgspec
 from oslo_db import exception as db_errors
 from oslo_db.sqlalchemy import exc_filters
 from sqlalchemy import Connection, CursorResult, Engine, UpdateBase, create_engine, event, make_url
+from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.orm import Session
 
 T = TypeVar("T")
 
 RETRIED: tuple[type[Exception], ...] = (db_errors.DBDeadlock, db_errors.DBConnectionError, db_errors.RetryRequest)
 ATTEMPTS = 12
+PING_AFTER = 30.0
+"""Seconds for which a connection may rest unused before it is tried with a ping."""
 
 
 class TryAgain(db_errors.RetryRequest):  # type: ignore[misc]
@@ -32,22 +37,39 @@ class TryAgain(db_errors.RetryRequest):  # type: ignore[misc]
 
 
 class Database:
-    """:param url: a SQLAlchemy URL; `sqlite:////path`, `mysql+pymysql://…`, `postgresql+psycopg2://…`"""
+    """:param url: a SQLAlchemy URL; `sqlite:////path`, `mysql+pymysql://…`, `postgresql+psycopg2://…`
 
-    def __init__(self, url: str, *, pool_size: int = 20, max_overflow: int = 40) -> None:
+    On a server, queries outside of transactions have connections of their own, in autocommit: the begin and the end of
+    a transaction would each be a trip to the server.
+    """
+
+    def __init__(self, url: str, *, pool_size: int = 10, max_overflow: int = 50) -> None:
         self.url = make_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        # Parameters hold secrets (passwords of exports), which errors would carry into logs and answers.
-        options: dict[str, Any] = {"pool_size": pool_size, "max_overflow": max_overflow, "hide_parameters": True}
-        if self.is_sqlite:
-            options["connect_args"] = {"check_same_thread": False, "timeout": 30}
-        else:
-            options |= {"isolation_level": "READ COMMITTED", "pool_pre_ping": True, "pool_recycle": 3600}
-        self.engine = create_engine(self.url, **options)
-        exc_filters.register_engine(self.engine)
         self._writer: AbstractContextManager[object] = threading.Lock() if self.is_sqlite else nullcontext()
+        sizes = {"pool_size": pool_size, "max_overflow": max_overflow}
         if self.is_sqlite:
+            self.engine = self._engine(**sizes, connect_args={"check_same_thread": False, "timeout": 30})
+            self._reading = self.engine
             _prepare_sqlite(self.engine)
+        else:
+            self.engine = self._engine(**sizes, isolation_level="READ COMMITTED", pool_reset_on_return=None)
+            self._reading = self._engine(**sizes, isolation_level="AUTOCOMMIT", skip_autocommit_rollback=True)
+            _reset_what_was_begun(self.engine)
+            for engine in (self.engine, self._reading):
+                _leave_out_the_dead(engine)
+
+    def _engine(self, **options: Any) -> Engine:
+        engine = create_engine(
+            self.url,
+            # Parameters hold secrets (passwords of exports), which errors would carry into logs and answers.
+            hide_parameters=True,
+            json_serializer=lambda value: msgspec.json.encode(value).decode(),
+            json_deserializer=msgspec.json.decode,
+            **options,
+        )
+        exc_filters.register_engine(engine)
+        return engine
 
     @contextmanager
     def read(self, *, snapshot: bool = False) -> Iterator[Session]:
@@ -55,7 +77,8 @@ class Database:
 
         :param snapshot: have all its queries see the same state of the database, as they always do on SQLite
         """
-        with Session(self.engine, expire_on_commit=False, autoflush=False) as tx:
+        engine = self.engine if snapshot else self._reading
+        with Session(engine, expire_on_commit=False, autoflush=False) as tx:
             if snapshot and not self.is_sqlite:
                 tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})
             yield tx
@@ -89,7 +112,8 @@ class Database:
         return result
 
     def close(self) -> None:
-        self.engine.dispose()
+        for engine in {self.engine, self._reading}:
+            engine.dispose()
 
 
 def after_commit(tx: Session, callback: Callable[[], None]) -> None:
@@ -115,3 +139,51 @@ def _prepare_sqlite(engine: Engine) -> None:
     def begin(connection: Connection) -> None:
         writes = connection.get_execution_options().get("pumice_write")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _reset_what_was_begun(engine: Engine) -> None:
+    """Roll back what returns to the pool in the middle of a transaction, and nothing else: not what has just ended."""
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.info["begun"] = True
+
+    @event.listens_for(engine, "commit")
+    @event.listens_for(engine, "rollback")
+    def end(connection: Connection) -> None:
+        connection.info.pop("begun", None)
+
+    @event.listens_for(engine, "reset")
+    def reset(dbapi_connection: Any, record: Any, _state: Any) -> None:
+        if record.info.pop("begun", False):
+            dbapi_connection.rollback()
+
+
+def _leave_out_the_dead(engine: Engine) -> None:
+    """Look at a connection before it is used, instead of a ping, which would be a trip to the server each time: its
+    socket tells when the server has closed it."""
+
+    @event.listens_for(engine, "checkin")
+    def checkin(_dbapi_connection: Any, record: Any) -> None:
+        record.info["used_at"] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def checkout(dbapi_connection: Any, record: Any, _proxy: Any) -> None:
+        rested = time.monotonic() - record.info.get("used_at", time.monotonic())
+        if rested < PING_AFTER and not _has_something_to_say(dbapi_connection):
+            return
+        try:
+            engine.dialect.do_ping(dbapi_connection)
+        except engine.dialect.loaded_dbapi.Error as error:
+            raise InvalidatePoolError from error
+
+
+def _has_something_to_say(dbapi_connection: Any) -> bool:
+    """Whether the server has sent something that nobody asked for: its end, as a rule."""
+    # PyMySQL has no fileno of its own.
+    socket = dbapi_connection if hasattr(dbapi_connection, "fileno") else dbapi_connection._sock  # noqa: SLF001
+    if socket is None:
+        return True
+    poll = select.poll()
+    poll.register(socket.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
