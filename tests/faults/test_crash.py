@@ -97,7 +97,9 @@ def test_nothing_is_lost_with_slow_storage(
     """With --crash-backend on the backends of that file instead, which must hold nothing else."""
     own = request.config.getoption("--crash-backend")
     backends = sections_of(own) if own else slow("volume_driver" if served is BLOCK else "share_driver")
-    with Deployment(served, tmp_path, backends) as deployment:
+    # As many shares are made sure of at a time as operations run, or these would wait for that.
+    more = {"ensure_threads": 60} if served is SHARE else {}
+    with Deployment(served, tmp_path, backends, **more) as deployment:
         rounds.run(deployment)
 
 

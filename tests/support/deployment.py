@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,9 +29,13 @@ HOST = "crash"
 
 
 class Deployment:
-    """:param backends: section → options; each is enabled. Everything lies below `directory`."""
+    """:param backends: section → options; each is enabled. Everything lies below `directory`.
+    :param options: of [DEFAULT]
+    """
 
-    def __init__(self, served: Served, directory: Path, backends: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(
+        self, served: Served, directory: Path, backends: Mapping[str, Mapping[str, Any]], **options: Any
+    ) -> None:
         self.served = served
         self.directory = directory
         self.backends = backends
@@ -41,7 +46,7 @@ class Deployment:
         general = {"host": HOST, "state_path": directory, "report_interval": 1, served.enabled: ",".join(backends)}
         sections: dict[str, Mapping[str, Any]] = {
             **served.sections,
-            "DEFAULT": {**general, **served.sections["DEFAULT"]},
+            "DEFAULT": {**general, **served.sections["DEFAULT"], **options},
             "database": {"connection": self._url},
             "operations": {"threads": 60, "reserved_threads": 8, "sweep_interval": 1},
             **backends,
@@ -120,29 +125,33 @@ class Deployment:
 
     def wrong_on_backends(self) -> list[str]:
         """What does not hold between rows and backends, when all is quiet."""
-        held = {f"{HOST}@{name}": driver.inventory() for name, driver in self._drivers().items()}
+        held = {f"{HOST}@{name}": driver.inventory() for name, driver in self.drivers().items()}
         compare = self.served.invariants.compare
         return self._read(lambda tx: [line for name in held for line in compare(tx, name, held[name])])
 
-    @property
-    def _url(self) -> str:
-        return url_of(self.directory / f"{self.served.name}.sqlite")
-
-    def _read(self, look: Callable[[Session], Any]) -> Any:
+    @contextmanager
+    def database(self) -> Iterator[Database]:
         db = Database(self._url)
         try:
-            with db.read() as tx:
-                return look(tx)
+            yield db
         finally:
             db.close()
 
-    def _drivers(self) -> dict[str, Any]:
+    def drivers(self) -> dict[str, Any]:
         """Drivers of our own on the same backends, to look at what they hold."""
         conf = config.load(self.served.name, [self.file])
         return {
             one.name: one.driver(one.section, name=one.name, state_dir=self.directory)
             for one in config.backends(conf, self.served.name)
         }
+
+    @property
+    def _url(self) -> str:
+        return url_of(self.directory / f"{self.served.name}.sqlite")
+
+    def _read(self, look: Callable[[Session], Any]) -> Any:
+        with self.database() as db, db.read() as tx:
+            return look(tx)
 
     def _answers(self) -> bool:
         try:

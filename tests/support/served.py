@@ -30,7 +30,7 @@ class Ask(NamedTuple):
 class Served:
     """:param make: the service on its configuration
     :param prefix: of its paths; {project} is the caller's
-    :param sections: of its configuration: no quotas, and shares made sure of in good time
+    :param sections: of its configuration: without quotas
     :param invariants: its module of that name
     :param enabled: the option that lists its backends
     :param first: what an administrator asks a new service for
@@ -61,7 +61,7 @@ SHARE = Served(
     prefix="/v2",
     headers={"X-OpenStack-Manila-API-Version": "2.99"},
     sections={
-        "DEFAULT": {"default_share_type": "default", "ensure_threads": 30},
+        "DEFAULT": {"default_share_type": "default"},
         "quota": dict.fromkeys(("shares", "snapshots", "gigabytes", "snapshot_gigabytes"), -1),
     },
     invariants=of_shares,

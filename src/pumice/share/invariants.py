@@ -6,9 +6,9 @@ Used by `pumice quota check`, and after every test that changes state.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 
-from sqlalchemy import and_, exists, func, or_, select
+from sqlalchemy import and_, case, exists, func, literal, or_, select
 from sqlalchemy.orm import Session
 
 from pumice.kernel import quotas
@@ -100,7 +100,7 @@ def compare(tx: Session, backend: str, held: Inventory) -> list[str]:
     snapshots = {row.id: row.status for row in tx.execute(of_backend)}
     good = {id for id, status in shares.items() if status in EXPORTED}
     whole = {id for id, status in snapshots.items() if status in ("available", "restoring")}
-    wanted = {**_rules(tx, good), **_snapshot_rules(tx, whole)}
+    wanted = _rules(tx, good, whole)
     return [
         *lines("share", "is on the backend and has no row", held.shares - shares.keys()),
         *lines("share", "has a row and is not on the backend", good - held.shares),
@@ -113,27 +113,36 @@ def compare(tx: Session, backend: str, held: Inventory) -> list[str]:
     ]
 
 
-def _rules(tx: Session, ids: Iterable[str]) -> dict[str, set[str]]:
-    """Share instance → the rules that its server should enforce."""
-    instances = tx.scalars(select(ShareInstance).where(ShareInstance.id.in_(ids)))
-    found: dict[str, set[str]] = {}
-    for instance in instances:
-        level = "ro" if instance.cast_rules_to_readonly else ""
-        active = select(AccessRule).where(AccessRule.share_id == instance.share_id, AccessRule.state == "active")
-        rules = tx.scalars(active)
-        found[instance.id] = {f"{one.access_type} {one.access_to} {level or one.access_level}" for one in rules}
-    return found
+def _rules(tx: Session, shares: Collection[str], snapshots: Collection[str]) -> dict[str, set[str]]:
+    """Instance of a share or of a mountable snapshot → the rules that its server should enforce.
 
-
-def _snapshot_rules(tx: Session, ids: Iterable[str]) -> dict[str, set[str]]:
-    """Instance of a mountable snapshot → the rules that its server should enforce: its own, or its share's."""
+    A snapshot that inherits its share's has none of its own.
+    """
+    rule, own = AccessRule, SnapshotAccessRule
+    level = case((ShareInstance.cast_rules_to_readonly, "ro"), else_=rule.access_level)
+    of_shares = (
+        select(ShareInstance.id, rule.access_type, rule.access_to, level)
+        .outerjoin(rule, and_(rule.share_id == ShareInstance.share_id, rule.state == "active"))
+        .where(ShareInstance.id.in_(shares))
+    )
     located = exists().where(SnapshotExportLocation.snapshot_instance_id == SnapshotInstance.id)
-    found: dict[str, set[str]] = {}
-    for one in tx.scalars(select(SnapshotInstance).where(SnapshotInstance.id.in_(ids), located)):
-        rules = access.SHARE if access.inherits(tx.get_one(Share, one.share_id)) else access.SNAPSHOT
-        active = tx.scalars(select(rules.rule).where(rules.of(one), rules.rule.state == "active"))
-        found[one.id] = {f"{rule.access_type} {rule.access_to} ro" for rule in active}
-    return found
+    mountable = (SnapshotInstance.id.in_(snapshots), located)
+    of_snapshots = (
+        select(SnapshotInstance.id, own.access_type, own.access_to, literal("ro"))
+        .outerjoin(own, and_(own.snapshot_id == SnapshotInstance.snapshot_id, own.state == "active"))
+        .where(*mountable)
+    )
+    inherited = (
+        select(SnapshotInstance.id, rule.access_type, rule.access_to, literal("ro"))
+        .join(rule, and_(rule.share_id == SnapshotInstance.share_id, rule.state == "active"))
+        .join(Share, and_(Share.id == rule.share_id, Share.snapshot_inherit_share_access_support))
+        .where(*mountable)
+    )
+    wanted: dict[str, set[str]] = {}
+    for query in (of_shares, of_snapshots, inherited):
+        for id, *words in tx.execute(query):
+            wanted.setdefault(id, set()).update([" ".join(words)] if words[0] else [])
+    return wanted
 
 
 def _unlike(wanted: Mapping[str, set[str]], held: Mapping[str, frozenset[str]]) -> list[str]:
