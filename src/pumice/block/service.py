@@ -26,7 +26,8 @@ from pumice.kernel.serving import BackendService
 class BlockService(BackendService):
     """:param conf: of `pumice.kernel.config.load("block", …)`"""
 
-    scheduler_binary, worker_binary, part = binaries.SCHEDULER, binaries.VOLUME, QUEUE
+    api_binary, scheduler_binary, worker_binary = binaries.API, binaries.SCHEDULER, binaries.VOLUME
+    part = QUEUE
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__("block", conf, API, KINDS, quotas_of(conf))

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from oslo_config import cfg
 from sqlalchemy import func, select
@@ -22,6 +22,7 @@ from pumice.kernel.db import schema
 from pumice.kernel.db.engine import Database
 from pumice.kernel.db.paging import Listing, read_resource_filters
 from pumice.kernel.housekeeping import Housekeeping, Periodic
+from pumice.kernel.loglevels import LogLevels
 from pumice.kernel.messages import Messages
 from pumice.kernel.metrics import Metrics
 from pumice.kernel.notify import Notifier
@@ -57,10 +58,13 @@ class Api:
 
 
 class Service:
-    """:param name: "block" or "share"
+    """:cvar api_binary: the name by which clients and operators' tools know the API
+    :param name: "block" or "share"
     :raises ConfigError: an option is wrong
     :raises SchemaError: the database has not the schema that this code needs
     """
+
+    api_binary: ClassVar[str]
 
     def __init__(self, name: str, conf: cfg.ConfigOpts, api: Api, kinds: Iterable[Kind], quotas: Quotas) -> None:
         self.name = name
@@ -69,6 +73,7 @@ class Service:
         self.db = Database(conf.database.connection)
         schema.check(self.db, name)
         self.bus = make_bus(conf, name)
+        self.loglevels = LogLevels(self.bus)
         self.policy = Policy(conf, defaults_of(api.table, api.rules, api.helpers, api.helper_of))
         self.metrics = Metrics(name)
         self.metrics.watch_drops(lambda: self.bus.dropped)
@@ -90,6 +95,9 @@ class Service:
 
         :param authentication: instead of Keystone's (tests)
         """
+        self.waiter.listen()
+        self.loglevels.listen()
+        self.loglevels.answer_as(self.conf.host, self.api_binary)
         app = build_app(self, self.api.table, self.api.rules, self.api.dialect)
         if authentication is not None:
             return supervised(self, authentication(app))
@@ -118,7 +126,6 @@ class Service:
         for chore in self._chores:
             chore.stop()
         self.notifier.stop()
-        self.waiter.close()
         self.bus.close()
         self.db.close()
 

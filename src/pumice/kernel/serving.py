@@ -152,6 +152,7 @@ class BackendService(Service):
     def _beat(self, identity: Identity, state: Callable[[], str] = lambda: "up") -> None:
         heart = Heart(self.db, identity, float(self.conf.report_interval), state)
         heart.start()
+        self.loglevels.answer_as(identity.host, identity.binary, identity.cluster)
         self._hearts.append(heart)
 
     def _work(self, queues: dict[str, object], *, all_queues: bool = False) -> None:

@@ -28,7 +28,8 @@ from pumice.share.transfers import offers
 class ShareService(BackendService):
     """:param conf: of `pumice.kernel.config.load("share", …)`"""
 
-    scheduler_binary, worker_binary, part = binaries.SCHEDULER, binaries.SHARE, QUEUE
+    api_binary, scheduler_binary, worker_binary = binaries.API, binaries.SCHEDULER, binaries.SHARE
+    part = QUEUE
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__("share", conf, API, KINDS, quotas_of(conf))

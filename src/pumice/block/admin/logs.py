@@ -1,44 +1,41 @@
-"""Levels of loggers at run time (3.32), of the process that answers: where workers run in it, theirs too."""
+"""Levels of loggers at run time (3.32), in all processes."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from pumice.block.admin import binaries
 from pumice.block.admin.shapes import GetLog
+from pumice.kernel import services
 from pumice.kernel.errors import BadRequest
+from pumice.kernel.loglevels import Question
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
 
 
 def show(req: Request) -> dict[str, Any]:
-    if not _is_meant(req):
-        return {"log_levels": []}
-    levels = {name: logging.getLevelName(one.getEffectiveLevel()) for name, one in _loggers(req.body.prefix or "")}
-    return {"log_levels": [{"host": req.service.conf.host, "binary": binaries.API, "levels": levels}]}
+    question = _question(req)
+    with req.service.db.read() as tx:
+        expected = {
+            (row.host, row.binary)
+            for row in services.find(tx)
+            if question.means(row.host, row.binary, row.cluster) and services.up(row, req)
+        }
+    answers = req.service.loglevels.show(question, expected)
+    return {
+        "log_levels": [{"host": host, "binary": binary, "levels": levels} for (host, binary), levels in answers.items()]
+    }
 
 
 def change(req: Request) -> None:
-    level = logging.getLevelNamesMapping().get(req.body.level.upper())
-    if level is None:
-        known = ", ".join(logging.getLevelNamesMapping())
-        raise BadRequest(f"{req.body.level!r} is no level of logs; allowed are: {known}.")
-    if _is_meant(req):
-        for _, logger in _loggers(req.body.prefix or ""):
-            logger.setLevel(level)
+    level = req.body.level.upper()
+    known = logging.getLevelNamesMapping()
+    if level not in known:
+        raise BadRequest(f"{req.body.level!r} is no level of logs; allowed are: {', '.join(known)}.")
+    req.service.loglevels.change(_question(req, level))
 
 
-def _is_meant(req: Request) -> bool:
+def _question(req: Request, level: str = "") -> Question:
     body: GetLog = req.body
-    return body.binary in {None, "", "*", binaries.API} and body.server in {None, "", req.service.conf.host}
-
-
-def _loggers(prefix: str) -> Iterator[tuple[str, logging.Logger]]:
-    known = dict(logging.root.manager.loggerDict)
-    for name, logger in sorted(known.items()):
-        # Names that only stand between others have no logger.
-        if name.startswith(prefix) and isinstance(logger, logging.Logger):
-            yield name, logger
+    return Question(binary=body.binary or "", server=body.server or "", prefix=body.prefix or "", level=level)

@@ -20,10 +20,14 @@ class Waiter:
         self._db = journal.db
         self._lock = threading.Lock()
         self._waiting: defaultdict[str, set[threading.Event]] = defaultdict(set)
-        self._silence = journal.bus.subscribe(FINISHED, self._finished)
+        self._bus = journal.bus
+        self._listens = False
 
-    def close(self) -> None:
-        self._silence()
+    def listen(self) -> None:
+        """Be woken at once, in processes where somebody will wait: by looks alone it takes longer."""
+        if not self._listens:
+            self._listens = True
+            self._bus.subscribe(FINISHED, self._finished)
 
     def wait(self, id: str, timeout: float) -> Operation | None:
         """The operation once it has ended, or None after `timeout` seconds."""
