@@ -33,7 +33,7 @@ def main() -> int:
     cloud = openstack.connect(cloud=asked.os_cloud)
     with catalog_type(cloud, suite, asked.endpoint) as service:
         pools = pools_of(cloud, suite, service)
-        write_configuration(work, cloud, suite, service, pools)
+        write_configuration(work, cloud, suite, service, pools, asked.set)
         left_out = HERE / suite.left_out
         chosen = selection(listing(work, suite.tests), left_out, suite.facts(pools))
         wanted = [name for name in chosen.selected if re.search(asked.regex, name)]
@@ -56,10 +56,26 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--endpoint", help="URL of the API (up to /v3 or /v2) to test instead of the one in the catalog"
     )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="SECTION.OPTION=VALUE",
+        type=setting,
+        help="an option of tempest.conf; may be given several times",
+    )
     parser.add_argument("--concurrency", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="print the selected tests and run nothing")
     parser.add_argument("--cache", type=Path, required=True, help=argparse.SUPPRESS)
     return parser.parse_args()
+
+
+def setting(text: str) -> tuple[str, str, str]:
+    """Section, option and value."""
+    if not (found := re.fullmatch(r"([^.=]+)\.([^.=]+)=(.*)", text)):
+        raise argparse.ArgumentTypeError(f"{text} is not SECTION.OPTION=VALUE")
+    section, option, value = found.groups()
+    return section, option, value
 
 
 @contextlib.contextmanager
@@ -99,7 +115,12 @@ def pools_of(cloud: openstack.connection.Connection, suite: Suite, service: str)
 
 
 def write_configuration(
-    work: Path, cloud: openstack.connection.Connection, suite: Suite, service: str, pools: Pools
+    work: Path,
+    cloud: openstack.connection.Connection,
+    suite: Suite,
+    service: str,
+    pools: Pools,
+    settings: Sequence[tuple[str, str, str]],
 ) -> None:
     identity: Any = cloud.identity
     auth = cloud.config.get_auth_args()
@@ -127,6 +148,8 @@ def write_configuration(
     }
     configuration = configparser.RawConfigParser()
     configuration.read_dict(options)
+    for section, option, value in settings:
+        configuration.read_dict({section: {option: value}})
     with (work / "tempest.conf").open("w") as file:
         os.fchmod(file.fileno(), 0o600)
         configuration.write(file)
