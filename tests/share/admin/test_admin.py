@@ -139,6 +139,16 @@ def test_a_backend_is_asked_to_see_to_its_shares(shares: Shares) -> None:
     assert ensure(shares, status=404, version="2.85")
 
 
+def test_a_share_that_cannot_be_seen_to_stays_available(shares: Shares) -> None:
+    share = shares.share()
+    shares.driver.dial("ensure_share", fail="the server is away")
+    assert ensure(shares)
+    assert shares.rest(f"/shares/{share}") == "available"
+    (message,) = shares.ok("GET", f"/messages?resource_id={share}")["messages"]
+    assert message["action_id"] == "005"
+    assert services(shares, "?ensuring=true") == []
+
+
 def test_seeing_to_shares_need_not_show(tmp_path: Path) -> None:
     with Shares(tmp_path, update_shares_status_on_ensure=False) as shares:
         share = shares.share()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
 
 _AVAILABLE = frozenset({"available"})
+# A share that could not be made sure of is as usable as it was, and looked at again: its status does not tell of it.
 
 
 def _ensure(run: Run) -> Outcome:
@@ -35,7 +36,7 @@ def _ensure(run: Run) -> Outcome:
 
 ENSURE = kind(
     "ensure",
-    Move(name="ensure", start=_AVAILABLE, via="ensuring", done="available", failed="error"),
+    Move(name="ensure", start=_AVAILABLE, via="ensuring", done="available", failed="available"),
     steps={"run": alone(_ensure)},
     action=Action.UPDATE,
 )
