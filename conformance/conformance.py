@@ -33,7 +33,7 @@ def main() -> int:
     cloud = openstack.connect(cloud=asked.os_cloud)
     with catalog_type(cloud, suite, asked.endpoint) as service:
         pools = pools_of(cloud, suite, service)
-        write_configuration(work, cloud, suite, service, pools, asked.set)
+        write_configuration(work, cloud, suite, service, pools, settings=asked.set)
         left_out = HERE / suite.left_out
         chosen = selection(listing(work, suite.tests), left_out, suite.facts(pools))
         wanted = [name for name in chosen.selected if re.search(asked.regex, name)]
@@ -120,6 +120,7 @@ def write_configuration(
     suite: Suite,
     service: str,
     pools: Pools,
+    *,
     settings: Sequence[tuple[str, str, str]],
 ) -> None:
     identity: Any = cloud.identity

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
+import sys
+import time
 
 import psutil
 import pytest
@@ -56,6 +59,20 @@ def test_what_is_ignored_at_its_start_does_not_end_it(launch, settings):
     process.send_signal(signal.SIGTERM)
     said, _ = process.communicate(timeout=20)
     assert said.endswith("Stopped. All is kept.\n")
+
+
+def test_a_wait_that_is_interrupted_is_no_signal():
+    waits = "from pumice.standalone import command\nprint(flush=True)\nwhile not command._received([15]): pass"
+    with subprocess.Popen([sys.executable, "-c", waits], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        for _ in range(6):  # stopped for longer than a wait takes, so that each is over as it is interrupted
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(0.6)
+            process.send_signal(signal.SIGCONT)
+            time.sleep(0.1)
+        ended = process.poll()
+        process.kill()
+    assert ended is None
 
 
 def test_who_sent_a_signal_is_told():

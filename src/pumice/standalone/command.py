@@ -9,6 +9,7 @@ import shlex
 import shutil
 import signal
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from types import FrameType
 
@@ -86,7 +87,7 @@ def up(
             with console.capture() as written:
                 console.print(banner(running))
             click.echo(written.get(), nl=False)  # a signal in the middle of rich's own writing would have it twice
-            while (received := signal.sigtimedwait(heeded, 0.5)) is None:
+            while (received := _received(heeded)) is None:
                 running.mind()
             if sender := _sender(received):
                 console.print(f"{signal.Signals(received.si_signo).name} from {sender}")
@@ -109,6 +110,13 @@ def _end(number: int, _frame: FrameType | None, sender: str = "") -> None:
         signal.signal(other, signal.SIG_IGN)
     LOG.info("pumice up ends: %s from %s", signal.Signals(number).name, sender or "a terminal or an unknown process")
     raise KeyboardInterrupt
+
+
+def _received(heeded: Collection[int]) -> signal.struct_siginfo | None:
+    """A signal that came within half a second."""
+    received = signal.sigtimedwait(heeded, 0.5)
+    # A wait that is interrupted as its time ends (by SIGCONT, a debugger) answers with whatever lay in memory.
+    return received if received and received.si_signo in heeded else None
 
 
 def _sender(received: signal.struct_siginfo) -> str:
