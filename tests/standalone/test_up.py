@@ -66,8 +66,10 @@ def assert_two_clouds(settings):
 
 
 def restarts_children(running):
-    os.kill(running.target._process.pid, signal.SIGKILL)
-    os.kill(running.keystone._process.pid, signal.SIGKILL)
+    children = (running.target._process, running.keystone._process)
+    for child in children:
+        os.kill(child.pid, signal.SIGKILL)
+        child.wait(10)
     deadline = time.monotonic() + patience(10)
     while not (running.target.alive and running.keystone.alive and len(running.service.calls) > 2):
         assert time.monotonic() < deadline

@@ -19,6 +19,7 @@ from pumice.share.drivers.mounts import unmount_below
 from pumice.share.exports.ganesha_server import GaneshaServer
 from pumice.share.exports.mounts import unshare_mounts
 from pumice.share.exports.samba_server import SambaServer
+from pumice.share.routes import DIALECT
 from pumice.share.service import ShareService
 from pumice.share.types.model import ShareType
 
@@ -38,6 +39,8 @@ SNAPSHOT_SPECS = (
     "revert_to_snapshot_support",
     "mount_snapshot_support",
 )
+CLIENTS = {"shared_file_system_default_microversion": str(DIALECT.maximum)}
+"""For clouds.yaml: without it openstacksdk names no version of this API, which then is the oldest."""
 USUAL = {"nfs": 2049, "mount": 20048, "smb": 445}
 ELSEWHERE = {"nfs": 12049, "mount": 20048, "smb": 10445}
 """Ports on which the servers listen, and those from which on a free one is looked for where those are taken."""

@@ -92,6 +92,7 @@ class Standalone:
         self.shares: Service | None = None
         self.servers: FileServers | None = None
         self.shares_note = ""  # why shares are not served
+        self._share_clients: Mapping[str, str] = {}  # what they need in clouds.yaml
         self._undo = ExitStack()
         self._keystone_not_before = 0.0
 
@@ -183,7 +184,7 @@ class Standalone:
             service = make(files)
             begun.callback(service.stop)
             service.start()
-            self.servers, self.shares = servers, service
+            self.servers, self.shares, self._share_clients = servers, service, shares.CLIENTS
             undo.push(begun.pop_all())
 
     def _prepare_keystone(self) -> None:
@@ -217,10 +218,8 @@ class Standalone:
 
     def _write_clouds(self) -> None:
         name = self.settings.cloud
-        entries = {
-            name: clouds.entry(self.keystone.admin),
-            f"{name}-demo": clouds.entry(self.keystone.login("demo", "demo")),
-        }
+        logins = {name: self.keystone.admin, f"{name}-demo": self.keystone.login("demo", "demo")}
+        entries = {one: clouds.entry(login) | self._share_clients for one, login in logins.items()}
         clouds.write(self.directory.clouds, entries)
         path = self.settings.user_clouds
         if path is None:

@@ -45,7 +45,7 @@ def action(text: bytes, known: set[str], missing: Collection[str] = ()) -> tuple
         raise BadRequest(f"the body is not a JSON object: {error}") from None
     keys = [key for key in body if key != "type"]
     if len(keys) == 1 and keys[0] not in known and keys[0] in missing:
-        raise NotFound(f"the action {keys[0]} does not exist at this version")
+        raise NotFound(f"the action {keys[0]} does not exist at this version; there are: {', '.join(sorted(known))}")
     if len(keys) != 1 or keys[0] not in known:
         given = ", ".join(keys)[:200] or "none"
         raise BadRequest(f"one action is expected, got {given}; allowed here are: {', '.join(sorted(known))}")
