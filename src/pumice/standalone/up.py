@@ -92,7 +92,7 @@ class Standalone:
         self.shares: Service | None = None
         self.servers: FileServers | None = None
         self.shares_note = ""  # why shares are not served
-        self._share_clients: Mapping[str, str] = {}  # what they need in clouds.yaml
+        self._share_clients: dict[str, str] = {}  # what they need in clouds.yaml
         self._undo = ExitStack()
         self._keystone_not_before = 0.0
 
