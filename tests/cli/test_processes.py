@@ -17,6 +17,7 @@ from pumice.cli import main
 from pumice.kernel.db import migrations
 from pumice.kernel.db.engine import Database
 from pumice.kernel.operations.model import Operation
+from pumice.standalone.keystone import CatalogEntry
 from tests.support.databases import url_of
 from tests.support.identity import HEADER, PEOPLE
 from tests.support.keystone import Cloud, free_port, keystone_authtoken
@@ -105,6 +106,10 @@ def test_three_processes_are_a_service(tmp_path: Path, cloud: Cloud, service: st
         assert answer.status_code in {200, 202}, answer.text
         made = f"{url}/{answer.json()[name]['id']}"
         until(lambda: session.get(made, timeout=60).json()[name]["status"] == "available", "it is available")
+        kinds = ("block-storage", "volumev3") if service == "block" else ("shared-file-system", "sharev2")
+        cloud.keystone.catalog([CatalogEntry(kind, service, f"http://127.0.0.1:{port}/") for kind in kinds])
+        examined = CliRunner().invoke(main, ["--config-file", str(file), "doctor", "--service", service])
+        assert (examined.exit_code, "WRONG" in examined.output) == (0, False), examined.output
         for process in (served, *workers):
             assert process.end() == 0, process.output.read_text()
     for log in ("api", "scheduler", worker):

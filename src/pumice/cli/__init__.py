@@ -16,6 +16,7 @@ COMMANDS = {
     "config": ("pumice.cli.config:config", "Print a sample configuration, or what is in force."),
     "policy": ("pumice.cli.policy:policy", "Print the policy rules."),
     "db": ("pumice.cli.db:db", "Bring the database to the installed version."),
+    "doctor": ("pumice.cli.doctor:doctor", "Check a deployment, and say what to mend."),
     "quota": ("pumice.cli.quota:quota", "Hold the quota counters against the rows."),
     "operations": ("pumice.cli.operations:operations", "Look at what the service is doing."),
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from oslo_config import cfg
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from pumice.kernel.api.app import build_app
 from pumice.kernel.api.routes import Route, Rule
@@ -28,7 +28,7 @@ from pumice.kernel.metrics import Metrics
 from pumice.kernel.notify import Notifier
 from pumice.kernel.operations.journal import Journal
 from pumice.kernel.operations.kinds import Kind
-from pumice.kernel.operations.model import Operation, State
+from pumice.kernel.operations.model import queue_depths
 from pumice.kernel.operations.waiting import Waiter
 from pumice.kernel.quotas import Quotas
 from pumice.kernel.supervision import supervised
@@ -130,9 +130,8 @@ class Service:
         self.db.close()
 
     def _queue_depths(self) -> dict[str, int]:
-        waiting = select(Operation.queue, func.count()).where(Operation.state == State.QUEUED).group_by(Operation.queue)
         with self.db.read() as tx:
-            return dict(tx.execute(waiting).tuples().all())
+            return queue_depths(tx)
 
     def _resource_filters(self) -> Mapping[str, Sequence[str]]:
         path = self.conf.resource_query_filters_file

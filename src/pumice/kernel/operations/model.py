@@ -6,8 +6,8 @@ import datetime
 import enum
 from typing import Any, ClassVar
 
-from sqlalchemy import Float, Index, Integer, String, Text
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import Float, Index, Integer, String, Text, func, select
+from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from pumice.kernel.db.base import Base, Identified, Owned
 
@@ -73,3 +73,9 @@ class Hold(Identified, Base):
 
     operation_id: Mapped[str] = mapped_column(String(36), index=True)
     resource_id: Mapped[str] = mapped_column(String(36), index=True)
+
+
+def queue_depths(tx: Session) -> dict[str, int]:
+    """How many operations wait in each queue."""
+    waiting = select(Operation.queue, func.count()).where(Operation.state == State.QUEUED).group_by(Operation.queue)
+    return dict(tx.execute(waiting).all())
