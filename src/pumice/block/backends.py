@@ -13,20 +13,16 @@ from pumice.block.drivers.base import Driver, Export, SnapshotRef, VolumePoolSta
 from pumice.block.message_codes import Detail
 from pumice.block.snapshots.model import Snapshot
 from pumice.block.volumes.model import Volume
-from pumice.kernel import backends
+from pumice.kernel import backends, steps
 from pumice.kernel.bus import Bus
 from pumice.kernel.db.engine import Database
-from pumice.kernel.db.scope import everything
 from pumice.kernel.drivers import BackendError
 from pumice.kernel.locks import Locks, LockTimeout
-from pumice.kernel.moves import Superseded
 from pumice.kernel.operations.worker import Run
 
 LOG = logging.getLogger(__name__)
 
 QUEUE = "volume"
-
-
 queue_of = partial(backends.queue_of, QUEUE)
 
 
@@ -35,12 +31,11 @@ def exports_lock(volume_id: str) -> str:
     return f"exports-{volume_id}"
 
 
-alone = backends.alone(lambda run: exports_lock(run.args.get("volume_id", run.operation.resource_id)))
+alone = steps.alone(lambda run: exports_lock(run.args.get("volume_id", run.operation.resource_id)))
 """Of steps that change the exports of their volume: `args["volume_id"]`, or the resource."""
 
-
-driver_of: Callable[[Run], Driver] = backends.driver_of
-refused = partial(backends.refused, full=Detail.NO_BACKEND)
+driver_of: Callable[[Run], Driver] = steps.driver_of
+refused = partial(steps.refused, full=Detail.NO_BACKEND)
 
 
 class VolumeBackend(backends.Backend[Driver]):
@@ -105,15 +100,3 @@ def snapshot_ref(snapshot: Snapshot, volume: Volume) -> SnapshotRef:
 def compute_of(run: Run) -> Compute:
     backend: VolumeBackend = run.environment
     return backend.compute
-
-
-def volume_of(run: Run, id: str | None = None) -> Volume:
-    """The volume that a step works on, read anew.
-
-    :raises Superseded: it is gone
-    """
-    with run.db.read() as tx:
-        volume = everything().find(tx, Volume, id or run.operation.resource_id)
-    if volume is None:
-        raise Superseded(f"volume {id or run.operation.resource_id} is gone")
-    return volume

@@ -16,10 +16,7 @@ from pumice.block.routes import API
 from pumice.block.types.lookup import ensure_default_type
 from pumice.block.volumes.placement import lookups
 from pumice.kernel import config
-from pumice.kernel.scheduling.placing import Placer
 from pumice.kernel.scheduling.plugins import Lookups
-from pumice.kernel.scheduling.scheduler import Scheduler
-from pumice.kernel.scheduling.view import PoolView
 from pumice.kernel.serving import BackendService
 
 
@@ -28,6 +25,7 @@ class BlockService(BackendService):
 
     api_binary, scheduler_binary, worker_binary = binaries.API, binaries.SCHEDULER, binaries.VOLUME
     part = QUEUE
+    refusal = Detail.NO_BACKEND
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__("block", conf, API, KINDS, quotas_of(conf))
@@ -38,9 +36,6 @@ class BlockService(BackendService):
 
     def lookups(self) -> Lookups:
         return lookups(self.db, self.compute.host_of)
-
-    def placer(self, scheduler: Scheduler, view: PoolView) -> Placer:
-        return Placer(scheduler, view, binary=binaries.VOLUME, refusal=Detail.NO_BACKEND)
 
     def backend(self, name: str, described: config.Backend, driver: Any) -> VolumeBackend:
         shown = described.section.volume_backend_name or described.name

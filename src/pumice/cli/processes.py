@@ -12,7 +12,8 @@ from oslo_config import cfg
 
 from pumice.cli.service import load
 from pumice.kernel.processes import Address, work
-from pumice.kernel.serving import SCHEDULER, BackendService
+from pumice.kernel.scheduling.placing import SCHEDULER
+from pumice.kernel.serving import BackendService
 
 
 class _Address(click.ParamType["Address"]):

@@ -13,13 +13,9 @@ from sqlalchemy.orm import Session
 
 from pumice.kernel.bus import Bus
 from pumice.kernel.db.engine import Database
-from pumice.kernel.drivers import BackendError, NoSpace, ObjectMissing
-from pumice.kernel.errors import BadRequest
-from pumice.kernel.locks import Locks, LockTimeout
-from pumice.kernel.messages import Cause, Code
-from pumice.kernel.moves import End
-from pumice.kernel.operations.kinds import Failure, Next, Outcome, Step
-from pumice.kernel.operations.worker import Run
+from pumice.kernel.locks import Locks
+from pumice.kernel.messages import Code
+from pumice.kernel.operations.kinds import Failure
 from pumice.kernel.scheduling import pool
 
 LOG = logging.getLogger(__name__)
@@ -28,8 +24,6 @@ POOLS = "pools"
 """Topic on the bus: {"hosts": […]}, the pools that a backend has just reported."""
 SAMPLES_WANTED = "pools.wanted"
 """Topic on the bus: a scheduler would like to see newer samples than it has."""
-PATIENCE = 1.0
-"""Seconds that an operation waits for a lock before another one has its thread."""
 START_PATIENCE = 10.0
 STOP_PATIENCE = 10.0
 """Seconds that the start and the stop of a service wait for what a backend is doing."""
@@ -51,7 +45,6 @@ class AnyDriver(Protocol):
 
 
 D = TypeVar("D", bound=AnyDriver)
-P = TypeVar("P")
 
 
 class Backend(ABC, Generic[D]):
@@ -186,71 +179,3 @@ class Backend(ABC, Generic[D]):
 def queue_of(part: str, backend: str) -> str:
     """The queue of operations of `host@backend`; `part` is what its service calls the workers of backends."""
     return f"{part}:{backend}"
-
-
-def driver_of(run: Run) -> Any:
-    """The driver that a step works with, asked for right before each storage call.
-
-    :raises LeaseLost: the operation is not ours any more
-    :raises Failure: the backend is not ready
-    """
-    run.check()
-    backend: Backend[Any] = run.environment
-    return backend.driver
-
-
-def alone(name_of: Callable[[Run], str]) -> Callable[[Step], Step]:
-    """A decorator of steps: run while nobody else has the lock that `name_of(run)` names.
-
-    A worker's thread does not wait for long: it leaves the operation for later.
-    """
-
-    def decorate(step: Step) -> Step:
-        def run_alone(run: Run) -> Outcome:
-            backend: Backend[Any] = run.environment
-            try:
-                with backend.exclusive(name_of(run), PATIENCE):
-                    return step(run)
-            except LockTimeout:
-                return Next(run.operation.step, delay=1.0)
-
-        return run_alone
-
-    return decorate
-
-
-def capable(run: Run, protocol: type[P], what: str, *, detail: Code = Cause.UNKNOWN, status: End | None = None) -> P:
-    """The driver that a step works with, as one of those that can do `what`; asked for as `driver_of` is.
-
-    :param what: "clone volumes"
-    :param detail, status: of the failure, where the backend cannot
-    :raises LeaseLost: the operation is not ours any more
-    :raises Failure: the backend cannot do it, or is not ready
-    """
-    driver = driver_of(run)
-    if not isinstance(driver, protocol):
-        raise Failure(f"backend {run.environment.name} cannot {what}", detail=detail, status=status)
-    return driver
-
-
-def refuse_incapable(tx: Session, host: str | None, feature: str, what: str) -> None:
-    """Refuse at acceptance what the pool `host` has reported that its backend cannot do.
-
-    :param feature: one of the pool's capability `features`; of a pool that has not reported any, steps find out
-    :raises BadRequest:
-    """
-    row = tx.get(pool.Pool, host) if host else None
-    features = row.capabilities.get("features") if row else None
-    if features is not None and feature not in features:
-        raise BadRequest(f"The backend that this lies on cannot {what}.")
-
-
-def refused(error: BackendError, detail: Code, *, full: Code) -> Failure:
-    """The failure that a driver's refusal means; `full` says that it has no space left."""
-    match error:
-        case NoSpace():
-            return Failure(f"no space: {error}", detail=full)
-        case ObjectMissing():
-            return Failure(f"missing on the backend: {error}", detail=detail)
-        case _:
-            return Failure(str(error), detail=detail)

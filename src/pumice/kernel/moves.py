@@ -8,8 +8,8 @@ that owns it, and only that operation can end the move.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, SQLColumnExpression, UpdateBase, and_, delete, select, update
@@ -42,6 +42,15 @@ class Move:
     done: str | End
     failed: str | End
     refusal: type[ApiError] = BadRequest
+
+
+CREATE = Move(name="create", start=frozenset(), via="creating", done="available", failed="error")
+FORCE_DELETE = Move(name="force delete", start=None, via="deleting", done=End.GONE, failed="error_deleting")
+
+
+def deletion(start: Collection[str], refusal: type[ApiError] = BadRequest) -> Move:
+    """The move that removes a resource which is in one of some statuses."""
+    return replace(FORCE_DELETE, name="delete", start=frozenset(start), refusal=refusal)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ import logging
 import time
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from oslo_config import cfg
@@ -15,10 +16,12 @@ from pumice.kernel import config
 from pumice.kernel.backends import POOLS, Backend, queue_of
 from pumice.kernel.heart import Heart
 from pumice.kernel.locks import Locks
+from pumice.kernel.messages import Code
 from pumice.kernel.operations.kinds import Kind
 from pumice.kernel.operations.model import Lane
 from pumice.kernel.operations.worker import Worker
 from pumice.kernel.quotas import Quotas
+from pumice.kernel.scheduling.placing import SCHEDULER, Placer
 from pumice.kernel.scheduling.plugins import Lookups, load_filters, load_weighers
 from pumice.kernel.scheduling.scheduler import Scheduler
 from pumice.kernel.scheduling.view import PoolView, backend_states
@@ -28,18 +31,19 @@ from pumice.kernel.services import Identity
 
 LOG = logging.getLogger(__name__)
 
-SCHEDULER = "scheduler"
-"""The queue that all schedulers serve."""
-
 
 class BackendService(Service):
     """:cvar scheduler_binary, worker_binary: the names by which clients and operators' tools know the workers
     :cvar part: the name of the part that serves backends, and of their queues
+    :cvar refusal, refusals, placing: the user's message when no pool will do (`kernel.scheduling.placing.Placer`)
     """
 
     scheduler_binary: ClassVar[str]
     worker_binary: ClassVar[str]
     part: ClassVar[str]
+    refusal: ClassVar[Code]
+    refusals: ClassVar[Mapping[str, Code]] = MappingProxyType({})
+    placing: ClassVar[Code | None] = None
 
     def __init__(self, name: str, conf: cfg.ConfigOpts, api: Api, kinds: Iterable[Kind], quotas: Quotas) -> None:
         super().__init__(name, conf, api, kinds, quotas)
@@ -56,10 +60,6 @@ class BackendService(Service):
     @abstractmethod
     def lookups(self) -> Lookups:
         """What filters and weighers may ask."""
-
-    @abstractmethod
-    def placer(self, scheduler: Scheduler, view: PoolView) -> object:
-        """The environment of steps in the scheduler's queue."""
 
     @abstractmethod
     def backend(self, name: str, described: config.Backend, driver: Any) -> Backend[Any]:
@@ -135,7 +135,16 @@ class BackendService(Service):
         self._endings.append(self.bus.subscribe(POOLS, lambda told: view.hear(told["hosts"])))
         binary = self.scheduler_binary
         self._beat(Identity(conf.host, binary, binary, conf.storage_availability_zone))
-        self._work({SCHEDULER: self.placer(scheduler, view)}, all_queues=True)
+        placer = Placer(
+            scheduler,
+            view,
+            binary=self.worker_binary,
+            part=self.part,
+            refusal=self.refusal,
+            refusals=self.refusals,
+            action=self.placing,
+        )
+        self._work({SCHEDULER: placer}, all_queues=True)
 
     def _start_backend(self, described: config.Backend) -> None:
         conf, options = self.conf, described.section

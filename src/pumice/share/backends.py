@@ -9,10 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from pumice.kernel import backends
+from pumice.kernel import backends, steps
 from pumice.kernel.bus import Bus
 from pumice.kernel.db.engine import Database
-from pumice.kernel.db.scope import everything
 from pumice.kernel.drivers import BackendError, PoolStats
 from pumice.kernel.locks import Locks, LockTimeout
 from pumice.kernel.moves import Superseded
@@ -20,13 +19,10 @@ from pumice.kernel.operations.worker import Run
 from pumice.share.drivers.base import ShareDriver, features
 from pumice.share.instances.exports import ensure, to_ensure
 from pumice.share.message_codes import Detail
-from pumice.share.shares.model import ShareInstance
 
 LOG = logging.getLogger(__name__)
 
 QUEUE = "share"
-
-
 queue_of = partial(backends.queue_of, QUEUE)
 
 
@@ -35,12 +31,11 @@ def instance_lock(instance_id: str) -> str:
     return f"share-{instance_id}"
 
 
-alone = backends.alone(lambda run: instance_lock(run.args.get("instance_id", run.operation.resource_id)))
+alone = steps.alone(lambda run: instance_lock(run.args.get("instance_id", run.operation.resource_id)))
 """Of steps that call the driver about a share instance: `args["instance_id"]`, or the resource."""
 
-
-driver_of: Callable[[Run], ShareDriver] = backends.driver_of
-refused = partial(backends.refused, full=Detail.NO_BACKEND)
+driver_of: Callable[[Run], ShareDriver] = steps.driver_of
+refused = partial(steps.refused, full=Detail.NO_BACKEND)
 
 
 class ShareBackend(backends.Backend[ShareDriver]):
@@ -138,16 +133,3 @@ class ShareBackend(backends.Backend[ShareDriver]):
             "share_group_stats": {"consistent_snapshot_support": None},
             "features": sorted(self.features),
         }
-
-
-def instance_of(run: Run) -> ShareInstance:
-    """The share instance that a step works on, read anew.
-
-    :raises Superseded: it is gone
-    """
-    id = run.operation.resource_id
-    with run.db.read() as tx:
-        instance = everything().find(tx, ShareInstance, id)
-    if instance is None:
-        raise Superseded(f"share instance {id} is gone")
-    return instance

@@ -9,10 +9,7 @@ from oslo_config import cfg
 
 from pumice.kernel import config
 from pumice.kernel.housekeeping import Periodic
-from pumice.kernel.scheduling.placing import Placer
 from pumice.kernel.scheduling.plugins import Lookups
-from pumice.kernel.scheduling.scheduler import Scheduler
-from pumice.kernel.scheduling.view import PoolView
 from pumice.kernel.serving import BackendService
 from pumice.share import binaries
 from pumice.share.backends import QUEUE, ShareBackend
@@ -30,6 +27,7 @@ class ShareService(BackendService):
 
     api_binary, scheduler_binary, worker_binary = binaries.API, binaries.SCHEDULER, binaries.SHARE
     part = QUEUE
+    refusal, refusals, placing = Detail.NO_BACKEND, REFUSED_BY, Action.PLACE
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__("share", conf, API, KINDS, quotas_of(conf))
@@ -46,16 +44,6 @@ class ShareService(BackendService):
 
     def lookups(self) -> Lookups:
         return lookups(self.db)
-
-    def placer(self, scheduler: Scheduler, view: PoolView) -> Placer:
-        return Placer(
-            scheduler,
-            view,
-            binary=binaries.SHARE,
-            refusal=Detail.NO_BACKEND,
-            refusals=REFUSED_BY,
-            action=Action.PLACE,
-        )
 
     def backend(self, name: str, described: config.Backend, driver: Any) -> ShareBackend:
         shown = described.section.share_backend_name or described.name

@@ -15,8 +15,8 @@ from pumice.block.backends import queue_of
 from pumice.kernel import services
 from pumice.kernel.db.scope import everything
 from pumice.kernel.operations.model import Operation, State
+from pumice.kernel.scheduling.placing import SCHEDULER
 from pumice.kernel.services import WorkerService, up
-from pumice.kernel.serving import SCHEDULER
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request

@@ -17,8 +17,8 @@ from pumice.block.attachments import moves
 from pumice.block.attachments.derive import derive
 from pumice.block.attachments.exports import export_of
 from pumice.block.attachments.model import Attachment, Connection
-from pumice.block.backends import alone, driver_of, refused, volume_of
-from pumice.block.drivers.base import Driver, Export
+from pumice.block.backends import alone, driver_of, refused
+from pumice.block.drivers.base import Export
 from pumice.block.message_codes import Action, Detail
 from pumice.block.volumes import notifications, rules
 from pumice.block.volumes.model import Volume
@@ -30,6 +30,7 @@ from pumice.kernel.moves import Move, Superseded
 from pumice.kernel.operations.kinds import Done, Kind, Next, Outcome, Step
 from pumice.kernel.operations.model import Lane, Operation
 from pumice.kernel.operations.worker import Run
+from pumice.kernel.steps import leave_nothing, row_of
 
 LOG = logging.getLogger(__name__)
 
@@ -53,16 +54,9 @@ def _make(run: Run, export: Export, volume: Volume, *, replaces: bool = False) -
             driver.disconnect(export)
         answer = driver.connect(export)
     except BackendError as error:
-        _leave_nothing(driver, export)
+        leave_nothing(f"export {export.id} of volume {volume.id}", lambda: driver.disconnect(export))
         raise refused(error, Detail.UNKNOWN) from error
     return _described(run, answer, volume, read_only=export.read_only)
-
-
-def _leave_nothing(driver: Driver, export: Export) -> None:
-    try:
-        driver.disconnect(export)
-    except BackendError:
-        LOG.exception("what is left of export %s of volume %s could not be removed", export.id, export.volume.id)
 
 
 def _described(run: Run, answer: Mapping[str, Any], volume: Volume, *, read_only: bool) -> dict[str, Any]:
@@ -106,7 +100,7 @@ def _attachment(run: Run) -> tuple[Attachment, Volume]:
         row = everything().find(tx, Attachment, run.operation.resource_id)
     if row is None or row.operation_id != run.operation.id:
         raise Superseded(f"attachment {run.operation.resource_id} is not operation {run.operation.id}'s")
-    return row, volume_of(run, row.volume_id)
+    return row, row_of(run, Volume, row.volume_id)
 
 
 def _ends_in(status: str) -> Any:
@@ -156,7 +150,7 @@ def _connections(run: Run) -> tuple[list[Connection], Volume]:
         rows = list(tx.scalars(everything().select(Connection).where(Connection.id.in_(run.args["ids"]))))
     if (run.operation.kind == LINK.name and any(row.ending for row in rows)) or not rows:
         raise Superseded(f"connections of volume {run.operation.resource_id} are gone")
-    return rows, volume_of(run)
+    return rows, row_of(run, Volume)
 
 
 def _describe(tx: Session, attachment: Attachment) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
-from sqlalchemy import exists
 from sqlalchemy.orm import Session
 
 from pumice.block.backends import queue_of
@@ -16,14 +15,14 @@ from pumice.block.snapshots.shapes import NewSnapshot, SnapshotDetail, SnapshotN
 from pumice.block.volumes import rules
 from pumice.block.volumes.model import Volume
 from pumice.kernel import moves
-from pumice.kernel.backends import refuse_incapable
 from pumice.kernel.db.base import new_id
 from pumice.kernel.db.filters import flag, pairs
 from pumice.kernel.db.paging import Filter, Listing
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, NotFound
 from pumice.kernel.moves import Guard
-from pumice.kernel.operations.model import Hold
+from pumice.kernel.operations.holds import not_read
+from pumice.kernel.steps import refuse_incapable
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
@@ -164,10 +163,7 @@ def delete(req: Request, snapshot: Snapshot, *, force: bool = False) -> None:
         volume = moves.touch(tx, Volume, snapshot.volume_id, guards=[rules.NOT_FROZEN])
         guards = [
             Guard(Snapshot.group_snapshot_id.is_(None), "The snapshot is part of a group snapshot."),
-            Guard(
-                ~exists().where(Hold.resource_id == Snapshot.id),
-                "The snapshot is being read by another request: try again when that has ended.",
-            ),
+            not_read(Snapshot.id, "snapshot"),
         ]
         req.service.journal.begin(
             tx,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pumice.kernel.moves import End, Move
+from pumice.kernel import moves
 
 STATUSES = frozenset(
     [
@@ -20,12 +20,5 @@ STATUSES = frozenset(
 )
 MOVING = frozenset(["creating", "deleting", "updating", "unmanaging", "backing-up", "restoring"])
 
-CREATE = Move(name="create", start=frozenset(), via="creating", done="available", failed="error")
-DELETE = Move(
-    name="delete",
-    start=frozenset(("available", "error", "error_deleting")),
-    via="deleting",
-    done=End.GONE,
-    failed="error_deleting",
-)
-FORCE_DELETE = Move(name="force delete", start=None, via="deleting", done=End.GONE, failed="error_deleting")
+CREATE, FORCE_DELETE = moves.CREATE, moves.FORCE_DELETE
+DELETE = moves.deletion(("available", "error", "error_deleting"))

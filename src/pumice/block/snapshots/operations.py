@@ -6,20 +6,21 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from pumice.block.backends import driver_of, refused, snapshot_ref, volume_of
+from pumice.block.backends import driver_of, refused, snapshot_ref
 from pumice.block.drivers.base import SnapshotRef, Snapshots, VolumeRef
 from pumice.block.message_codes import Action, Detail
 from pumice.block.quotas.resources import snapshot_charge
 from pumice.block.snapshots import moves
 from pumice.block.snapshots.model import Snapshot
 from pumice.block.snapshots.notifications import describe
-from pumice.kernel.backends import capable
+from pumice.block.volumes.model import Volume
 from pumice.kernel.db.scope import everything
 from pumice.kernel.drivers import BackendError
-from pumice.kernel.moves import Move, Superseded
+from pumice.kernel.moves import Move
 from pumice.kernel.operations.kinds import Done, Kind, Outcome
 from pumice.kernel.operations.worker import Run
 from pumice.kernel.quotas import refund
+from pumice.kernel.steps import abandoned, capable, row_of
 
 
 def _create(run: Run) -> Outcome:
@@ -32,13 +33,9 @@ def _create(run: Run) -> Outcome:
     return Done({"progress": "100%"})
 
 
-def _abandon(run: Run) -> None:
-    """A create that was taken away by a deletion leaves nothing, whether or not that has ended by now."""
-    with run.db.read() as tx:
-        snapshot = everything().find(tx, Snapshot, run.operation.resource_id)
-    if snapshot is None or snapshot.status == moves.DELETE.via:
-        volume = VolumeRef(id=run.args["volume_id"], size=0, pool="")
-        run.environment.driver.delete_snapshot(SnapshotRef(id=run.operation.resource_id, volume=volume, size=0))
+def _forget(driver: Snapshots, run: Run) -> None:
+    volume = VolumeRef(id=run.args["volume_id"], size=0, pool="")
+    driver.delete_snapshot(SnapshotRef(id=run.operation.resource_id, volume=volume, size=0))
 
 
 def _delete(run: Run) -> Outcome:
@@ -60,11 +57,9 @@ def return_charge(tx: Session, id: str) -> None:
 
 
 def _ref(run: Run) -> SnapshotRef:
-    with run.db.read() as tx:
-        snapshot = everything().find(tx, Snapshot, run.operation.resource_id)
-    if snapshot is None:
-        raise Superseded(f"snapshot {run.operation.resource_id} is gone")
-    return snapshot_ref(snapshot, volume_of(run, snapshot.volume_id))
+    """:raises Superseded: the snapshot is gone"""
+    snapshot = row_of(run, Snapshot)
+    return snapshot_ref(snapshot, row_of(run, Volume, snapshot.volume_id))
 
 
 def _kind(name: str, move: Move, **more: Any) -> Kind:
@@ -82,7 +77,7 @@ CREATE = _kind(
     "create",
     moves.CREATE,
     steps={"run": _create},
-    abandon=_abandon,
+    abandon=abandoned(Snapshot, _forget),
     action=Action.CREATE_SNAPSHOT,
     event="snapshot.create",
 )

@@ -19,13 +19,12 @@ from pumice.block.volumes.placement import specs_of
 from pumice.kernel import moves
 from pumice.kernel.api.shapes import Shape
 from pumice.kernel.api.values import Boolean, ImageMetadata, Size, Uuid, Word
-from pumice.kernel.backends import refuse_incapable
 from pumice.kernel.db.base import new_id
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, Conflict, NotFound
 from pumice.kernel.moves import Guard
-from pumice.kernel.scheduling.placing import is_thick
-from pumice.kernel.serving import SCHEDULER
+from pumice.kernel.scheduling.placing import SCHEDULER, is_thick
+from pumice.kernel.steps import refuse_incapable
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request

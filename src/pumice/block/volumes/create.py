@@ -18,11 +18,11 @@ from pumice.block.volumes.model import Volume
 from pumice.block.volumes.queries import dress
 from pumice.block.volumes.shapes import CreateVolume, NewVolume
 from pumice.kernel import moves, services
-from pumice.kernel.backends import refuse_incapable
 from pumice.kernel.db.base import new_id
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, NotFound, ServerFault
-from pumice.kernel.serving import SCHEDULER
+from pumice.kernel.scheduling.placing import SCHEDULER
+from pumice.kernel.steps import refuse_incapable
 from pumice.kernel.types import find_type
 
 if TYPE_CHECKING:

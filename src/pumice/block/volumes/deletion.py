@@ -19,7 +19,7 @@ from pumice.kernel.db.engine import changed
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest
 from pumice.kernel.moves import Guard
-from pumice.kernel.operations.model import Hold
+from pumice.kernel.operations.holds import not_read
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
@@ -82,10 +82,7 @@ def _take_along(tx: Session, req: Request, volume: Volume, snapshots: list[Snaps
                 "only one that is available, error or being deleted can go along.",
             ),
             Guard(Snapshot.group_snapshot_id.is_(None), f"Snapshot {snapshot.id} is part of a group snapshot."),
-            Guard(
-                ~exists().where(Hold.resource_id == Snapshot.id),
-                f"Snapshot {snapshot.id} is being read by another request.",
-            ),
+            not_read(Snapshot.id, f"snapshot {snapshot.id}"),
         ]
         moves.touch(tx, Snapshot, snapshot.id, guards=guards, status="deleting", operation_id=operation_id)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import Any, ClassVar
 
 from sqlalchemy import String
@@ -10,15 +9,15 @@ from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from pumice.block.attachments.model import Attachment
 from pumice.block.types.model import VolumeType
-from pumice.kernel.db.base import Base, Moving
+from pumice.kernel.db.base import Base, Placed
 
 
-class Volume(Moving, Base):
+class Volume(Placed, Base):
     """`size` is in GiB, and `growing_gb` what an extend under way will add to it.
 
-    `host` is "host@backend#pool" once placed; `meta`, `admin_meta` and `image_meta` hold the user's metadata, the
-    admin-held keys (readonly, attached_mode) and the image's properties. `attach_status` and, between reserve and
-    detach, `status` follow from the rows of attachments (`block.attachments.derive`).
+    `meta`, `admin_meta` and `image_meta` hold the user's metadata, the admin-held keys (readonly, attached_mode) and
+    the image's properties. `attach_status` and, between reserve and detach, `status` follow from the rows of
+    attachments (`block.attachments.derive`).
     """
 
     __tablename__ = "volumes"
@@ -28,13 +27,9 @@ class Volume(Moving, Base):
     growing_gb: Mapped[int] = mapped_column(default=0)
     name: Mapped[str | None]
     description: Mapped[str | None]
-    availability_zone: Mapped[str | None]
     volume_type_id: Mapped[str | None] = mapped_column(String(36), index=True)
     snapshot_id: Mapped[str | None] = mapped_column(String(36))
     source_volid: Mapped[str | None] = mapped_column(String(36))
-    host: Mapped[str | None] = mapped_column(index=True)
-    cluster_name: Mapped[str | None]
-    service_uuid: Mapped[str | None] = mapped_column(String(36))
     attach_status: Mapped[str] = mapped_column(String(32), default="detached")
     migration_status: Mapped[str | None] = mapped_column(String(64))
     replication_status: Mapped[str] = mapped_column(String(32), default="disabled")
@@ -46,7 +41,6 @@ class Volume(Moving, Base):
     encryption_key_id: Mapped[str | None] = mapped_column(String(36))
     group_id: Mapped[str | None] = mapped_column(String(36))
     consistencygroup_id: Mapped[str | None] = mapped_column(String(36))
-    launched_at: Mapped[datetime.datetime | None]
     meta: Mapped[dict[str, str]] = mapped_column("metadata", default=dict)
     admin_meta: Mapped[dict[str, str]] = mapped_column(default=dict)
     image_meta: Mapped[dict[str, Any] | None]
@@ -58,13 +52,3 @@ class Volume(Moving, Base):
         viewonly=True,
         lazy="raise",
     )
-
-    @property
-    def pool(self) -> str:
-        """The pool's part of `host`."""
-        return (self.host or "").partition("#")[2]
-
-    @property
-    def backend(self) -> str:
-        """`host@backend`, the name of the queue of its worker."""
-        return (self.host or "").partition("#")[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pumice.kernel import moves
 from pumice.kernel.errors import Conflict
 from pumice.kernel.moves import End, Move
 
@@ -57,9 +58,8 @@ MOVING = frozenset(
 
 DELETABLE = frozenset(("available", "error", "error_restoring", "error_extending", "error_managing", "error_deleting"))
 
-CREATE = Move(name="create", start=frozenset(), via="creating", done="available", failed="error")
-DELETE = Move(name="delete", start=DELETABLE, via="deleting", done=End.GONE, failed="error_deleting")
-FORCE_DELETE = Move(name="force delete", start=None, via="deleting", done=End.GONE, failed="error_deleting")
+CREATE, FORCE_DELETE = moves.CREATE, moves.FORCE_DELETE
+DELETE = moves.deletion(DELETABLE)
 EXTEND = Move(
     name="extend",
     start=frozenset({"available", "in-use"}),

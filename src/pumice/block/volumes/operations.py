@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,17 +10,7 @@ from sqlalchemy.orm import Session
 
 from pumice.block.attachments.exports import exports_of
 from pumice.block.attachments.model import Attachment, Connection
-from pumice.block.backends import (
-    VolumeBackend,
-    alone,
-    compute_of,
-    driver_of,
-    queue_of,
-    refused,
-    snapshot_ref,
-    volume_of,
-    volume_ref,
-)
+from pumice.block.backends import alone, compute_of, driver_of, refused, snapshot_ref, volume_ref
 from pumice.block.drivers.base import Clones, ComputeExtends, Driver, Reverts, Snapshots, VolumeRef
 from pumice.block.message_codes import Action, Detail
 from pumice.block.quotas.resources import growth_charge, snapshot_charge, volume_charge
@@ -29,44 +18,39 @@ from pumice.block.snapshots.model import Snapshot
 from pumice.block.volumes import moves
 from pumice.block.volumes.model import Volume
 from pumice.block.volumes.notifications import describe
-from pumice.block.volumes.placement import place
-from pumice.kernel.backends import capable
+from pumice.block.volumes.placement import request_of
 from pumice.kernel.db.base import utcnow
 from pumice.kernel.db.scope import everything
 from pumice.kernel.drivers import BackendError
 from pumice.kernel.moves import End, Move
-from pumice.kernel.operations.kinds import Done, Failure, Kind, Next, Outcome, Wait
+from pumice.kernel.operations.kinds import Done, Failure, Kind, Outcome, Wait
 from pumice.kernel.operations.model import Operation
 from pumice.kernel.operations.worker import Run
 from pumice.kernel.quotas import refund
 from pumice.kernel.scheduling import pool
-from pumice.kernel.scheduling.placing import Placer, RoomUnsure
-from pumice.kernel.serving import SCHEDULER
-
-LOG = logging.getLogger(__name__)
+from pumice.kernel.scheduling.placing import elsewhere, release_growth, reserve_growth, schedule
+from pumice.kernel.steps import abandoned, capable, row_of
 
 # Creating
 
 
 def _schedule(run: Run) -> Outcome:
     """Claim room on the best pool and hand over to its worker."""
-    volume = volume_of(run)
-    if volume.host is None:
-        placer: Placer = run.environment
-        try:
-            volume = place(run, volume)
-        except RoomUnsure:
-            return placer.ask_again(run)
-    return Next("build", queue=queue_of(volume.backend))
+    volume = row_of(run, Volume)
+    return schedule(run, volume, lambda tx: request_of(tx, run, volume))
 
 
 def _build(run: Run) -> Outcome:
-    volume = volume_of(run)
+    volume = row_of(run, Volume)
     driver = driver_of(run)
     try:
         _make(run, volume)
     except BackendError as error:
-        return _elsewhere(run, driver, volume, error)
+        bound = bool(volume.snapshot_id or volume.source_volid)
+        refusal = refused(error, Detail.DRIVER_CREATE_FAILED)
+        return elsewhere(
+            run, volume, volume.size, refusal, bound=bound, remove=lambda: driver.delete_volume(volume_ref(volume))
+        )
 
     def also(tx: Session) -> None:
         pool.settle(tx, volume.host or "", volume.size)
@@ -82,7 +66,7 @@ def _make(run: Run, volume: Volume) -> None:
         snapshots = capable(run, Snapshots, "make volumes of snapshots", detail=Detail.DRIVER_CREATE_FAILED)
         snapshots.create_volume_from_snapshot(ref, source)
     elif volume.source_volid is not None:
-        origin = volume_ref(volume_of(run, volume.source_volid))
+        origin = volume_ref(row_of(run, Volume, volume.source_volid))
         capable(run, Clones, "clone volumes", detail=Detail.DRIVER_CREATE_FAILED).clone_volume(ref, origin)
     else:
         driver_of(run).create_volume(ref)
@@ -95,36 +79,8 @@ def _source_snapshot(run: Run, id: str) -> Any:
     return snapshot_ref(snapshot, volume)
 
 
-def _elsewhere(run: Run, driver: Driver, volume: Volume, error: BackendError) -> Outcome:
-    """Try another backend, if the volume is not bound to this one and tries are left; else fail."""
-    attempted = [*run.checkpoint.get("attempted", []), volume.host]
-    bound = volume.snapshot_id or volume.source_volid
-    if bound or len(attempted) >= run.args["attempts"]:
-        raise refused(error, Detail.DRIVER_CREATE_FAILED) from error
-    _leave_nothing(driver, volume)
-
-    def also(tx: Session) -> None:
-        pool.release(tx, volume.host or "", volume.size, settled=False)
-
-    nowhere = {"host": None, "service_uuid": None}
-    return Next(
-        "run", queue=SCHEDULER, values=nowhere, also=also, checkpoint={"attempted": attempted, "refused": str(error)}
-    )
-
-
-def _leave_nothing(driver: Driver, volume: Volume) -> None:
-    try:
-        driver.delete_volume(volume_ref(volume))
-    except BackendError:
-        LOG.exception("what is left of volume %s on %s could not be removed", volume.id, volume.host)
-
-
-def _abandon(run: Run) -> None:
-    """A create that was taken away by a deletion leaves nothing, whether or not that has ended by now."""
-    with run.db.read() as tx:
-        volume = everything().find(tx, Volume, run.operation.resource_id)
-    if isinstance(run.environment, VolumeBackend) and (volume is None or volume.status == moves.DELETE.via):
-        run.environment.driver.delete_volume(VolumeRef(id=run.operation.resource_id, size=0, pool=""))
+def _forget(driver: Driver, run: Run) -> None:
+    driver.delete_volume(VolumeRef(id=run.operation.resource_id, size=0, pool=""))
 
 
 # Deleting
@@ -132,7 +88,7 @@ def _abandon(run: Run) -> None:
 
 def _delete(run: Run) -> Outcome:
     """Remove exports, then the snapshots that go along, then the volume; then all of their rows at once."""
-    volume = volume_of(run)
+    volume = row_of(run, Volume)
     with run.db.read() as tx:
         snapshots = list(tx.scalars(everything().select(Snapshot).where(Snapshot.volume_id == volume.id)))
         exports = exports_of(tx, volume)
@@ -176,23 +132,12 @@ def _snapshots_stay(tx: Session, operation: Operation) -> None:
 
 
 def _reserve_growth(run: Run) -> Outcome:
-    """Claim the growth on the volume's pool: room is asked for before the backend is."""
-    volume = volume_of(run)
-    growth = volume.growing_gb
-
-    def also(tx: Session) -> None:
-        if not pool.claim(tx, volume.host or "", growth, thick=run.args["thick"]):
-            raise Failure(
-                f"pool {volume.host} has no room for {growth} GiB more",
-                detail=Detail.NO_BACKEND,
-                status=End.PREVIOUS,
-            )
-
-    return Next("grow", queue=queue_of(volume.backend), also=also, checkpoint={"claimed": growth})
+    volume = row_of(run, Volume)
+    return reserve_growth(run, volume, volume.growing_gb, then="grow")
 
 
 def _grow(run: Run) -> Outcome:
-    volume = volume_of(run)
+    volume = row_of(run, Volume)
     driver = driver_of(run)
     attached = run.args["instances"]
     ref = volume_ref(volume)
@@ -215,7 +160,7 @@ def _complete(run: Run) -> Outcome:
     answer = run.checkpoint.get("extend_completion", {"error": True})
     if answer["error"]:
         raise Failure("compute did not extend the volume", detail=Detail.COMPUTE_EXTEND_FAILED)
-    return _grown(volume_of(run))
+    return _grown(row_of(run, Volume))
 
 
 def _grown(volume: Volume) -> Done:
@@ -232,8 +177,7 @@ def _shrink_back(tx: Session, operation: Operation) -> None:
     """A failed extend takes no quota and no room."""
     volume = tx.get_one(Volume, operation.resource_id, populate_existing=True)
     refund(tx, volume.project_id, growth_charge(volume.growing_gb, volume.volume_type_id))
-    if "claimed" in operation.checkpoint:
-        pool.release(tx, volume.host or "", operation.checkpoint["claimed"], settled=False)
+    release_growth(tx, operation, volume)
     tx.execute(update(Volume).where(Volume.id == volume.id).values(growing_gb=0))
 
 
@@ -241,7 +185,7 @@ def _shrink_back(tx: Session, operation: Operation) -> None:
 
 
 def _revert(run: Run) -> Outcome:
-    volume = volume_of(run)
+    volume = row_of(run, Volume)
     with run.db.read() as tx:
         snapshot = everything().get(tx, Snapshot, run.args["snapshot_id"])
     driver = capable(run, Reverts, "revert volumes", status=End.PREVIOUS)
@@ -265,7 +209,7 @@ CREATE = _kind(
     "create",
     moves.CREATE,
     steps={"run": _schedule, "build": _build},
-    abandon=_abandon,
+    abandon=abandoned(Volume, _forget),
     action=Action.SCHEDULE,
     event="volume.create",
 )

@@ -2,48 +2,18 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Collection, Mapping
 
 from sqlalchemy.orm import Session
 
 from pumice.block.types.model import VolumeType
 from pumice.block.volumes.model import Volume
-from pumice.kernel import moves
 from pumice.kernel.db.engine import Database
 from pumice.kernel.db.scope import everything, own
 from pumice.kernel.operations.worker import Run
-from pumice.kernel.scheduling.placing import Placer, counted, is_thick
+from pumice.kernel.scheduling.placing import counted, is_thick
 from pumice.kernel.scheduling.plugins import Lookups
-from pumice.kernel.scheduling.pool import PoolState
 from pumice.kernel.scheduling.request import PlacementRequest
-
-SERVICES = uuid.UUID("c1f8f7a4-52f1-4a0e-9c56-7a2f9b0d3e61")
-"""Namespace of the ids that the API shows for volume services (service_uuid); one follows from the backend's name."""
-
-
-def place(run: Run, volume: Volume) -> Volume:
-    """Claim room for the volume on the best pool and write its host; the volume as it is then.
-
-    :raises Failure: no pool will do
-    :raises RoomUnsure:
-    """
-    placer: Placer = run.environment
-    with run.db.read() as tx:
-        request = request_of(tx, run, volume)
-
-    def write(tx: Session, chosen: PoolState) -> None:
-        values = {
-            "host": chosen.host,
-            "cluster_name": chosen.state.cluster,
-            "service_uuid": str(uuid.uuid5(SERVICES, chosen.backend)),
-            "availability_zone": chosen.state.availability_zone,
-        }
-        moves.amend(tx, Volume, volume.id, operation_id=run.operation.id, **values)
-
-    placer.place(run, request, write)
-    with run.db.read() as tx:
-        return everything().get(tx, Volume, volume.id)
 
 
 def request_of(tx: Session, run: Run, volume: Volume) -> PlacementRequest:

@@ -14,7 +14,7 @@ from pumice.block.volumes.model import Volume
 from pumice.kernel.api.values import boolean_word
 from pumice.kernel.errors import BadRequest
 from pumice.kernel.moves import Guard
-from pumice.kernel.operations.model import Hold
+from pumice.kernel.operations.holds import not_read
 from pumice.kernel.services import WorkerService
 
 _UUID = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
@@ -51,10 +51,7 @@ NOT_FROZEN = Guard(
     ),
     "The backend of the volume is frozen: nothing is created or deleted on it.",
 )
-NOT_READ = Guard(
-    ~exists().where(Hold.resource_id == Volume.id),
-    "The volume is being copied by another request: try again when that has ended.",
-)
+NOT_READ = not_read(Volume.id, "volume")
 
 
 def is_true(spec: str | None) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import functools
+import uuid
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import UNSET, UnsetType
@@ -16,6 +18,10 @@ from pumice.kernel.api.views import Guarded, Mapped, Of, OmitNone, View
 if TYPE_CHECKING:
     from pumice.block.attachments.model import Attachment
     from pumice.kernel.api.request import Request
+
+
+_SERVICES = uuid.UUID("c1f8f7a4-52f1-4a0e-9c56-7a2f9b0d3e61")
+"""Namespace of the ids of services."""
 
 
 class NewVolume(Shape, strict="3.53"):
@@ -64,6 +70,16 @@ def _host_name(attachment: Attachment, req: Request) -> str | None:
     return attachment.attached_host if trusted else None
 
 
+@functools.lru_cache(maxsize=1024)
+def _uuid_of(backend: str) -> str:
+    return str(uuid.uuid5(_SERVICES, backend))
+
+
+def _service_uuid(volume: Volume, _req: Request) -> str | None:
+    """An id of the service that has the volume; it follows from the backend's name."""
+    return _uuid_of(volume.backend) if volume.host else None
+
+
 class AttachmentOfVolume(View):
     id: Annotated[str, Of(lambda row, _req: row.volume_id)]
     attachment_id: Annotated[str, Of(lambda row, _req: row.id)]
@@ -109,7 +125,7 @@ class VolumeView(View):
     group_id: Annotated[str | None, Since("3.13")]
     provider_id: Annotated[str | None, Since("3.21"), Guarded("context_is_admin")]
     shared_targets: Annotated[bool | None, Since("3.48"), Mapped("3.69", lambda shared: shared is not False)]
-    service_uuid: Annotated[str | None, Since("3.48")]
+    service_uuid: Annotated[str | None, Since("3.48"), Of(_service_uuid)]
     cluster_name: Annotated[str | None, Since("3.61"), Guarded("context_is_admin")]
     volume_type_id: Annotated[str | None, Since("3.63")]
     encryption_key_id: Annotated[str | None, Since("3.64"), OmitNone()]

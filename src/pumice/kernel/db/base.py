@@ -80,3 +80,23 @@ class Moving(Versioned):
     status: Mapped[str] = mapped_column(String(64), index=True)
     previous_status: Mapped[str | None] = mapped_column(String(64))
     operation_id: Mapped[str | None] = mapped_column(String(36), index=True)
+
+
+class Placed(Moving):
+    """A resource that lies on a pool. `host` is "host@backend#pool" once placed, `launched_at` the time when its
+    storage was there first."""
+
+    host: Mapped[str | None] = mapped_column(index=True)
+    cluster_name: Mapped[str | None]
+    availability_zone: Mapped[str | None]
+    launched_at: Mapped[datetime.datetime | None]
+
+    @property
+    def pool(self) -> str:
+        """The pool's part of `host`."""
+        return (self.host or "").partition("#")[2]
+
+    @property
+    def backend(self) -> str:
+        """`host@backend`, which the queue of its worker is named after."""
+        return (self.host or "").partition("#")[0]

@@ -1,4 +1,7 @@
-"""Putting a resource on a pool: the scheduler asked, room claimed and the choice written in one transaction."""
+"""Steps by which a resource gets its room on a pool: placed when it is new, tried elsewhere, grown.
+
+The scheduler is asked, room is claimed, and the choice is written in one transaction.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,25 @@ from typing import Any
 from sqlalchemy import func
 from sqlalchemy.orm import Session
 
-from pumice.kernel import services
-from pumice.kernel.backends import SAMPLES_WANTED
+from pumice.kernel import moves, services
+from pumice.kernel.backends import SAMPLES_WANTED, queue_of
+from pumice.kernel.db.base import Placed
 from pumice.kernel.db.engine import Database
 from pumice.kernel.db.scope import everything
 from pumice.kernel.messages import Code
+from pumice.kernel.moves import End
 from pumice.kernel.operations.kinds import Failure, Next
+from pumice.kernel.operations.model import Operation
 from pumice.kernel.operations.worker import Run
 from pumice.kernel.scheduling import pool
 from pumice.kernel.scheduling.pool import PoolState
 from pumice.kernel.scheduling.request import PlacementRequest
 from pumice.kernel.scheduling.scheduler import NoValidPool, Scheduler
 from pumice.kernel.scheduling.view import PoolView
+from pumice.kernel.steps import leave_nothing
 
+SCHEDULER = "scheduler"
+"""The queue that all schedulers serve."""
 ASKED = 30
 """How often a placement asks for newer samples, once a second, before it is refused."""
 
@@ -34,6 +43,7 @@ class Placer:
     """The environment of steps in the scheduler's queue.
 
     :param binary: of the services whose backends are chosen from
+    :param part: the part that serves these backends (`kernel.backends.queue_of`)
     :param refusal: the detail of the user's message when no pool will do
     :param refusals: the details that are said instead, by the name of the filter that left no pool
     :param action: the message's action, where it is not that of the operation
@@ -45,6 +55,7 @@ class Placer:
         view: PoolView,
         *,
         binary: str,
+        part: str,
         refusal: Code,
         refusals: Mapping[str, Code] = MappingProxyType({}),
         action: Code | None = None,
@@ -52,12 +63,16 @@ class Placer:
         self._scheduler = scheduler
         self._view = view
         self._binary = binary
+        self._part = part
         self.refusal = refusal
         self._refusals = refusals
         self.action = action
 
-    def place(self, run: Run, request: PlacementRequest, write: Callable[[Session, PoolState], None]) -> None:
-        """Claim room on the best pool, and `write` in the same transaction that it was chosen.
+    def queue_of(self, backend: str) -> str:
+        return queue_of(self._part, backend)
+
+    def place(self, run: Run, row: Placed, request: PlacementRequest) -> str:
+        """Claim room on the best pool and write it to the row; the pool's backend.
 
         :raises Failure: no pool will do
         :raises RoomUnsure:
@@ -69,7 +84,7 @@ class Placer:
                     return None
                 won = pool.claim(tx, chosen.host, request.gb, thick=request.thick)
                 if won:
-                    write(tx, chosen)
+                    _write(tx, run, row, chosen)
                 return won
 
             won = run.db.write(work)
@@ -79,7 +94,7 @@ class Placer:
             return bool(won)
 
         try:
-            self._scheduler.place(request, self._view, claim)
+            return self._scheduler.place(request, self._view, claim).backend
         except NoValidPool as error:
             if error.unsure:
                 raise RoomUnsure from error
@@ -95,6 +110,71 @@ class Placer:
             raise Failure("no pool has room", detail=self.refusal, action=self.action)
         run.journal.bus.publish(SAMPLES_WANTED, {})
         return Next(run.operation.step, checkpoint={"asked": asked + 1}, delay=1.0)
+
+
+def _write(tx: Session, run: Run, row: Placed, chosen: PoolState) -> None:
+    values = {
+        "host": chosen.host,
+        "cluster_name": chosen.state.cluster,
+        "availability_zone": chosen.state.availability_zone,
+    }
+    moves.amend(tx, type(row), row.id, operation_id=run.operation.id, **values)
+
+
+def schedule(run: Run, row: Placed, request_of: Callable[[Session], PlacementRequest]) -> Next:
+    """Claim room for a new resource on the best pool, and hand over to its worker for the step `build`."""
+    placer: Placer = run.environment
+    backend = row.backend
+    if row.host is None:
+        with run.db.read() as tx:
+            request = request_of(tx)
+        try:
+            backend = placer.place(run, row, request)
+        except RoomUnsure:
+            return placer.ask_again(run)
+    return Next("build", queue=placer.queue_of(backend))
+
+
+def elsewhere(run: Run, row: Placed, gb: int, refusal: Failure, *, bound: bool, remove: Callable[[], None]) -> Next:
+    """Have another backend build what this one refused, where there are tries left; else fail.
+
+    :param gb: what was claimed
+    :param bound: no other backend can build it
+    :param remove: removes what may be left on this one
+    """
+    attempted = [*run.checkpoint.get("attempted", []), row.host]
+    if bound or len(attempted) >= run.args["attempts"]:
+        raise refusal
+    leave_nothing(f"{row.__label__.lower()} {row.id} on {row.host}", remove)
+
+    def also(tx: Session) -> None:
+        pool.release(tx, row.host or "", gb, settled=False)
+
+    tried = {"attempted": attempted, "refused": refusal.text}
+    return Next("run", queue=SCHEDULER, values={"host": None}, also=also, checkpoint=tried)
+
+
+def reserve_growth(run: Run, row: Placed, growth: int, *, then: str) -> Next:
+    """Claim `growth` GiB more on a resource's pool, before its backend is asked: the step `then`.
+
+    The operation's arguments say if the growth counts whole (`thick`), and if it is to be whether there is room or not
+    (`force`).
+    """
+    placer: Placer = run.environment
+    thick, regardless = run.args["thick"], run.args.get("force", False)
+
+    def also(tx: Session) -> None:
+        if not pool.claim(tx, row.host or "", growth, thick=thick, regardless=regardless):
+            text = f"pool {row.host} has no room for {growth} GiB more"
+            raise Failure(text, detail=placer.refusal, status=End.PREVIOUS)
+
+    return Next(then, queue=placer.queue_of(row.backend), also=also, checkpoint={"claimed": growth})
+
+
+def release_growth(tx: Session, operation: Operation, row: Placed) -> None:
+    """Give back what `reserve_growth` claimed, if it did."""
+    if "claimed" in operation.checkpoint:
+        pool.release(tx, row.host or "", operation.checkpoint["claimed"], settled=False)
 
 
 def is_thick(specs: Mapping[str, str | None]) -> bool:

@@ -15,8 +15,7 @@ from pumice.kernel.db.base import new_id
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, Conflict, Forbidden, OverLimit
 from pumice.kernel.moves import Guard
-from pumice.kernel.scheduling.placing import is_thick
-from pumice.kernel.serving import SCHEDULER
+from pumice.kernel.scheduling.placing import SCHEDULER, is_thick
 from pumice.share.quotas.resources import growth_charge, size_bounds
 from pumice.share.shares import deletion, operations, rules
 from pumice.share.shares.model import Share, ShareInstance

@@ -12,7 +12,7 @@ from pumice.kernel import moves
 from pumice.kernel.db.base import new_id
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, Forbidden, NotFound
-from pumice.kernel.serving import SCHEDULER
+from pumice.kernel.scheduling.placing import SCHEDULER
 from pumice.kernel.types import find_type
 from pumice.share.admin import zones
 from pumice.share.message_codes import Action, Detail

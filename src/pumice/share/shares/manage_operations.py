@@ -14,7 +14,8 @@ from pumice.kernel.operations.kinds import Done, Failure, Outcome
 from pumice.kernel.operations.worker import Run
 from pumice.kernel.quotas import adjust
 from pumice.kernel.scheduling import pool
-from pumice.share.backends import alone, driver_of, instance_of, refused
+from pumice.kernel.steps import capable, row_of
+from pumice.share.backends import alone, driver_of, refused
 from pumice.share.drivers.base import Manages, ShareRef
 from pumice.share.instances import exports
 from pumice.share.message_codes import Action, Detail
@@ -28,14 +29,11 @@ from pumice.share.shares.operations import WHOLE, remove_rows
 
 def manager_of(run: Run) -> Manages:
     """:raises Failure: the backend cannot take over or let go of anything"""
-    driver = driver_of(run)
-    if not isinstance(driver, Manages):
-        raise Failure("the backend cannot take over or let go of shares and snapshots", detail=Detail.UNKNOWN)
-    return driver
+    return capable(run, Manages, "take over or let go of what it has")
 
 
 def _found(run: Run) -> tuple[ShareInstance, ShareRef]:
-    instance = instance_of(run)
+    instance = row_of(run, ShareInstance)
     with run.db.read() as tx:
         return instance, share_ref(tx, instance)
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from sqlalchemy import ColumnElement, ForeignKey, String, or_
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from pumice.kernel.db.base import Base, Moving, Versioned
+from pumice.kernel.db.base import Base, Placed, Versioned
 from pumice.share.types.model import ShareType
 
 
@@ -16,7 +16,7 @@ class Share(Versioned, Base):
     """What users know. `size` is in GiB.
 
     `status`, `progress`, `host` and `availability_zone` are projections of the active instance's
-    (`share.shares.projection`). The capabilities (`snapshot_support` …) are those of the type when the share was made.
+    (`share.projection`). The capabilities (`snapshot_support` …) are those of the type when the share was made.
     """
 
     __tablename__ = "shares"
@@ -65,8 +65,8 @@ class Share(Versioned, Base):
         return or_(cls.project_id == project_id, cls.is_public)
 
 
-class ShareInstance(Moving, Base):
-    """The share on one backend: the row that moves. `host` is "host@backend#pool" once placed.
+class ShareInstance(Placed, Base):
+    """The share on one backend: the row that moves.
 
     `access_rules_status` is active, syncing or error; `access_wanted` grows with every change of the rules, and
     `access_applied` is what it was when the backend was last brought to them.
@@ -76,9 +76,6 @@ class ShareInstance(Moving, Base):
     __label__: ClassVar[str] = "Share instance"
 
     share_id: Mapped[str] = mapped_column(String(36), ForeignKey("shares.id"), index=True)
-    host: Mapped[str | None] = mapped_column(index=True)
-    cluster_name: Mapped[str | None]
-    availability_zone: Mapped[str | None]
     share_type_id: Mapped[str | None] = mapped_column(String(36))
     access_rules_status: Mapped[str] = mapped_column(String(16), default="active")
     access_wanted: Mapped[int] = mapped_column(default=0)
@@ -88,19 +85,8 @@ class ShareInstance(Moving, Base):
     share_network_id: Mapped[str | None] = mapped_column(String(36))
     share_server_id: Mapped[str | None] = mapped_column(String(36))
     progress: Mapped[str | None] = mapped_column(String(8))
-    launched_at: Mapped[datetime.datetime | None]
 
     locations: Mapped[list[ExportLocation]] = relationship(viewonly=True, lazy="raise")
-
-    @property
-    def pool(self) -> str:
-        """The pool's part of `host`."""
-        return (self.host or "").partition("#")[2]
-
-    @property
-    def backend(self) -> str:
-        """`host@backend`, the name of the queue of its worker."""
-        return (self.host or "").partition("#")[0]
 
 
 class ExportLocation(Versioned, Base):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from pumice.kernel import moves
 from pumice.kernel.errors import Conflict, Forbidden
-from pumice.kernel.moves import End, Move
+from pumice.kernel.moves import Move
 
 STATUSES = (
     "creating",
@@ -130,9 +131,8 @@ TASKS = (
 
 DELETABLE = frozenset(("available", "error", "inactive"))
 
-CREATE = Move(name="create", start=frozenset(), via="creating", done="available", failed="error")
-DELETE = Move(name="delete", start=DELETABLE, via="deleting", done=End.GONE, failed="error_deleting", refusal=Forbidden)
-FORCE_DELETE = Move(name="force delete", start=None, via="deleting", done=End.GONE, failed="error_deleting")
+CREATE, FORCE_DELETE = moves.CREATE, moves.FORCE_DELETE
+DELETE = moves.deletion(DELETABLE, Forbidden)
 EXTEND = Move(
     name="extend", start=frozenset({"available"}), via="extending", done="available", failed="extending_error"
 )

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
-from pumice.kernel.backends import capable
 from pumice.kernel.db.base import utcnow
 from pumice.kernel.db.scope import everything
 from pumice.kernel.drivers import BackendError
 from pumice.kernel.moves import End
-from pumice.kernel.operations.kinds import Done, Failure, Next, Outcome
+from pumice.kernel.operations.kinds import Done, Failure, Outcome
 from pumice.kernel.operations.model import Operation
 from pumice.kernel.operations.worker import Run
 from pumice.kernel.quotas import refund
 from pumice.kernel.scheduling import pool
-from pumice.kernel.scheduling.placing import Placer, RoomUnsure
-from pumice.kernel.serving import SCHEDULER
+from pumice.kernel.scheduling.placing import elsewhere, release_growth, reserve_growth, schedule
+from pumice.kernel.steps import abandoned, capable, row_of
 from pumice.share.access import rules as access
 from pumice.share.access.model import AccessRule
-from pumice.share.backends import ShareBackend, alone, driver_of, instance_of, queue_of, refused
+from pumice.share.backends import alone, driver_of, refused
 from pumice.share.drivers.base import FromSnapshots, Path, Reverts, ShareDriver, ShareRef, WouldLoseData
 from pumice.share.instances import exports
 from pumice.share.locks.placing import drop_of_share
@@ -32,11 +30,9 @@ from pumice.share.refs import share_ref, snapshot_ref
 from pumice.share.shares import affinity, moves
 from pumice.share.shares.model import ExportLocation, Share, ShareInstance
 from pumice.share.shares.moving import kind
-from pumice.share.shares.placement import place
+from pumice.share.shares.placement import request_of
 from pumice.share.snapshots.model import SnapshotInstance
 from pumice.share.snapshots.moving import project as project_snapshot
-
-LOG = logging.getLogger(__name__)
 
 WHOLE = "100%"
 
@@ -51,24 +47,19 @@ def _ref(run: Run, instance: ShareInstance) -> ShareRef:
 
 def _schedule(run: Run) -> Outcome:
     """Claim room on the best pool and hand over to its worker."""
-    instance = instance_of(run)
-    backend = instance.backend
-    if instance.host is None:
-        placer: Placer = run.environment
-        try:
-            backend = place(run, instance)
-        except RoomUnsure:
-            return placer.ask_again(run)
-    return Next("build", queue=queue_of(backend))
+    instance = row_of(run, ShareInstance)
+    return schedule(run, instance, lambda tx: request_of(tx, run, instance))
 
 
 def _build(run: Run) -> Outcome:
-    instance = instance_of(run)
+    instance = row_of(run, ShareInstance)
     driver, ref = driver_of(run), _ref(run, instance)
     try:
         paths = _make(run, ref)
     except BackendError as error:
-        return _elsewhere(run, driver, instance, error)
+        bound = run.args["source"] is not None
+        refusal = refused(error, Detail.DRIVER_FROM_SNAPSHOT_FAILED if bound else Detail.UNKNOWN)
+        return elsewhere(run, instance, ref.size, refusal, bound=bound, remove=lambda: driver.delete_share(ref))
 
     def also(tx: Session) -> None:
         pool.settle(tx, instance.host or "", ref.size)
@@ -89,35 +80,8 @@ def _make(run: Run, ref: ShareRef) -> Sequence[Path]:
     return driver.create_share_from_snapshot(ref, snapshot)
 
 
-def _elsewhere(run: Run, driver: ShareDriver, instance: ShareInstance, error: BackendError) -> Outcome:
-    """Try another backend, if the share is not bound to this one and tries are left; else fail."""
-    attempted = [*run.checkpoint.get("attempted", []), instance.host]
-    source = run.args["source"]
-    if source or len(attempted) >= run.args["attempts"]:
-        raise refused(error, Detail.DRIVER_FROM_SNAPSHOT_FAILED if source else Detail.UNKNOWN) from error
-    ref = _ref(run, instance)
-    _leave_nothing(driver, ref)
-
-    def also(tx: Session) -> None:
-        pool.release(tx, instance.host or "", ref.size, settled=False)
-
-    tried = {"attempted": attempted, "refused": str(error)}
-    return Next("run", queue=SCHEDULER, values={"host": None}, also=also, checkpoint=tried)
-
-
-def _leave_nothing(driver: ShareDriver, ref: ShareRef) -> None:
-    try:
-        driver.delete_share(ref)
-    except BackendError:
-        LOG.exception("what is left of share instance %s could not be removed", ref.id)
-
-
-def _abandon(run: Run) -> None:
-    """A create that was taken away by a deletion leaves nothing, whether or not that has ended by now."""
-    with run.db.read() as tx:
-        instance = everything().find(tx, ShareInstance, run.operation.resource_id)
-    if isinstance(run.environment, ShareBackend) and (instance is None or instance.status == moves.DELETE.via):
-        run.environment.driver.delete_share(ShareRef(id=run.operation.resource_id, size=0, proto=""))
+def _forget(driver: ShareDriver, run: Run) -> None:
+    driver.delete_share(ShareRef(id=run.operation.resource_id, size=0, proto=""))
 
 
 # Deleting
@@ -125,7 +89,7 @@ def _abandon(run: Run) -> None:
 
 def _delete(run: Run) -> Outcome:
     """Remove the share, its exports and its data; then all of its rows at once."""
-    instance = instance_of(run)
+    instance = row_of(run, ShareInstance)
     try:
         driver_of(run).delete_share(_ref(run, instance))
     except BackendError as error:
@@ -152,27 +116,14 @@ def remove_rows(tx: Session, instance: ShareInstance) -> None:
 
 
 def _reserve_growth(run: Run) -> Outcome:
-    """Claim the growth on the share's pool: room is asked for before the backend is."""
-    instance = instance_of(run)
+    instance = row_of(run, ShareInstance)
     with run.db.read() as tx:
         growth = everything().get(tx, Share, instance.share_id).growing_gb
-    placer: Placer = run.environment
-
-    def also(tx: Session) -> None:
-        if not pool.claim(
-            tx, instance.host or "", growth, thick=run.args["thick"], regardless=run.args.get("force", False)
-        ):
-            raise Failure(
-                f"pool {instance.host} has no room for {growth} GiB more",
-                detail=placer.refusal,
-                status="available",
-            )
-
-    return Next(run.args["then"], queue=queue_of(instance.backend), also=also, checkpoint={"claimed": growth})
+    return reserve_growth(run, instance, growth, then=run.args["then"])
 
 
 def _grow(run: Run) -> Outcome:
-    instance = instance_of(run)
+    instance = row_of(run, ShareInstance)
     ref = _ref(run, instance)
     with run.db.read() as tx:
         growth = everything().get(tx, Share, instance.share_id).growing_gb
@@ -198,8 +149,7 @@ def _shrink_back(tx: Session, operation: Operation) -> None:
     instance = tx.get_one(ShareInstance, operation.resource_id, populate_existing=True)
     share = tx.get_one(Share, instance.share_id, populate_existing=True)
     refund(tx, share.project_id, growth_charge(share.growing_gb, share.share_type_id, share.user_id))
-    if "claimed" in operation.checkpoint:
-        pool.release(tx, instance.host or "", operation.checkpoint["claimed"], settled=False)
+    release_growth(tx, operation, instance)
     tx.execute(update(Share).where(Share.id == share.id).values(growing_gb=0))
 
 
@@ -207,7 +157,7 @@ def _shrink_back(tx: Session, operation: Operation) -> None:
 
 
 def _shrink(run: Run) -> Outcome:
-    instance = instance_of(run)
+    instance = row_of(run, ShareInstance)
     ref, size = _ref(run, instance), run.args["size"]
     try:
         driver_of(run).shrink_share(ref, size)
@@ -233,7 +183,7 @@ def _became_smaller(tx: Session, instance: ShareInstance, size: int) -> None:
 
 def _revert(run: Run) -> Outcome:
     """Set the share back to a snapshot; it is as large then as it was when that was taken."""
-    instance = instance_of(run)
+    instance = row_of(run, ShareInstance)
     with run.db.read() as tx:
         snapshot = everything().get(tx, SnapshotInstance, run.args["snapshot_instance_id"])
         source, share = snapshot_ref(tx, snapshot), everything().get(tx, Share, instance.share_id)
@@ -275,7 +225,7 @@ CREATE = kind(
     "create",
     moves.CREATE,
     steps={"run": _schedule, "build": alone(_build)},
-    abandon=_abandon,
+    abandon=abandoned(ShareInstance, _forget),
     action=Action.CREATE,
     event="share.create",
 )

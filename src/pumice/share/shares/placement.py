@@ -6,42 +6,15 @@ from collections.abc import Collection, Mapping
 
 from sqlalchemy.orm import Session
 
-from pumice.kernel import moves
 from pumice.kernel.db.engine import Database
 from pumice.kernel.db.scope import everything
 from pumice.kernel.operations.worker import Run
-from pumice.kernel.scheduling.placing import Placer, counted, is_thick
+from pumice.kernel.scheduling.placing import counted, is_thick
 from pumice.kernel.scheduling.plugins import Lookups
-from pumice.kernel.scheduling.pool import PoolState
 from pumice.kernel.scheduling.request import PlacementRequest
 from pumice.share.shares.model import Share, ShareInstance
 from pumice.share.types.model import ShareType
 from pumice.share.types.specs import wanted_of_pools
-
-
-def place(run: Run, instance: ShareInstance) -> str:
-    """Claim room for the share on the best pool and write its host; the pool's backend.
-
-    :raises Failure: no pool will do
-    :raises RoomUnsure:
-    """
-    placer: Placer = run.environment
-    with run.db.read() as tx:
-        request = request_of(tx, run, instance)
-    backend = ""
-
-    def write(tx: Session, chosen: PoolState) -> None:
-        nonlocal backend
-        backend = chosen.backend
-        values = {
-            "host": chosen.host,
-            "cluster_name": chosen.state.cluster,
-            "availability_zone": chosen.state.availability_zone,
-        }
-        moves.amend(tx, ShareInstance, instance.id, operation_id=run.operation.id, **values)
-
-    placer.place(run, request, write)
-    return backend
 
 
 def request_of(tx: Session, run: Run, instance: ShareInstance) -> PlacementRequest:

@@ -8,7 +8,7 @@ from sqlalchemy import exists
 
 from pumice.kernel.errors import ApiError, BadRequest, Forbidden
 from pumice.kernel.moves import Guard
-from pumice.kernel.operations.model import Hold
+from pumice.kernel.operations.holds import not_read
 from pumice.share.shares.model import Share, ShareInstance
 from pumice.share.shares.moves import BUSY_TASKS
 from pumice.share.snapshots.model import ShareSnapshot
@@ -21,11 +21,7 @@ NO_SNAPSHOTS = Guard(
     "The share has snapshots: delete them first.",
     Forbidden,
 )
-NOT_READ = Guard(
-    ~exists().where(Hold.resource_id == ShareInstance.share_id),
-    "The share is being copied by another request: try again when that has ended.",
-    Forbidden,
-)
+NOT_READ = not_read(ShareInstance.share_id, "share", Forbidden)
 PLACED = Guard(ShareInstance.host.is_not(None), "The share is on no backend: it was never made.")
 
 

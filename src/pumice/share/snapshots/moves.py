@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pumice.kernel import moves
 from pumice.kernel.errors import Forbidden
 from pumice.kernel.moves import End, Move
 
@@ -26,15 +27,8 @@ MOVING = frozenset(("creating", "deleting", "manage_starting", "unmanage_startin
 
 TRANSITIONAL = MOVING | {"migrating", "migrating_to"}
 
-CREATE = Move(name="create", start=frozenset(), via="creating", done="available", failed="error")
-DELETE = Move(
-    name="delete",
-    start=frozenset(("available", "error", "error_deleting")),
-    via="deleting",
-    done=End.GONE,
-    failed="error_deleting",
-)
-FORCE_DELETE = Move(name="force delete", start=None, via="deleting", done=End.GONE, failed="error_deleting")
+CREATE, FORCE_DELETE = moves.CREATE, moves.FORCE_DELETE
+DELETE = moves.deletion(("available", "error", "error_deleting"))
 MANAGE = Move(name="manage", start=frozenset(), via="manage_starting", done="available", failed="manage_error")
 UNMANAGE = Move(
     name="unmanage",

@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import exists
 from sqlalchemy.orm import Session
 
 from pumice.kernel.db.base import new_id
 from pumice.kernel.db.scope import everything
-from pumice.kernel.moves import Guard
+from pumice.kernel.operations.holds import not_read
 from pumice.kernel.operations.kinds import Kind
-from pumice.kernel.operations.model import Hold
 from pumice.share.backends import queue_of
 from pumice.share.projection import Projection
 from pumice.share.shares.model import Share, ShareInstance
@@ -24,12 +22,7 @@ from pumice.share.snapshots.model import ShareSnapshot, SnapshotInstance
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
 
-NOT_READ = Guard(
-    ~exists().where(Hold.resource_id == SnapshotInstance.snapshot_id),
-    "The snapshot is being read by another request: try again when that has ended.",
-)
-
-
+NOT_READ = not_read(SnapshotInstance.snapshot_id, "snapshot")
 SNAPSHOTS = Projection(
     parent=ShareSnapshot,
     instance=SnapshotInstance,

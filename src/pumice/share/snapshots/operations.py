@@ -5,13 +5,12 @@ from __future__ import annotations
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
-from pumice.kernel.backends import capable
 from pumice.kernel.db.scope import everything
 from pumice.kernel.drivers import BackendError
-from pumice.kernel.moves import Superseded
 from pumice.kernel.operations.kinds import Done, Outcome
 from pumice.kernel.operations.worker import Run
 from pumice.kernel.quotas import adjust, refund
+from pumice.kernel.steps import abandoned, capable, row_of
 from pumice.share.access import rules as access
 from pumice.share.access.model import SnapshotAccessRule
 from pumice.share.backends import alone, driver_of, refused
@@ -30,11 +29,8 @@ WHOLE = "100%"
 
 def _found(run: Run) -> tuple[SnapshotInstance, SnapshotRef, Share]:
     """:raises Superseded: the snapshot is gone"""
-    id = run.operation.resource_id
+    instance = row_of(run, SnapshotInstance)
     with run.db.read() as tx:
-        instance = everything().find(tx, SnapshotInstance, id)
-        if instance is None:
-            raise Superseded(f"snapshot instance {id} is gone")
         return instance, snapshot_ref(tx, instance), everything().get(tx, Share, instance.share_id)
 
 
@@ -50,14 +46,9 @@ def _create(run: Run) -> Outcome:
     return Done(values, also=lambda tx: exports.store(tx, instance, paths))
 
 
-def _abandon(run: Run) -> None:
-    """A create that was taken away by a deletion leaves nothing, whether or not that has ended by now."""
-    id = run.operation.resource_id
-    with run.db.read() as tx:
-        instance = everything().find(tx, SnapshotInstance, id)
-    if instance is None or instance.status == moves.DELETE.via:
-        share = ShareRef(id=run.args["instance_id"], size=0, proto="")
-        run.environment.driver.delete_snapshot(SnapshotRef(id=id, share=share, size=0))
+def _forget(driver: Snapshots, run: Run) -> None:
+    share = ShareRef(id=run.args["instance_id"], size=0, proto="")
+    driver.delete_snapshot(SnapshotRef(id=run.operation.resource_id, share=share, size=0))
 
 
 def _delete(run: Run) -> Outcome:
@@ -122,7 +113,13 @@ def _unmanage(run: Run) -> Outcome:
     return Done(also=lambda tx: remove_rows(tx, instance))
 
 
-CREATE = kind("create", moves.CREATE, steps={"run": alone(_create)}, abandon=_abandon, action=Action.CREATE)
+CREATE = kind(
+    "create",
+    moves.CREATE,
+    steps={"run": alone(_create)},
+    abandon=abandoned(SnapshotInstance, _forget),
+    action=Action.CREATE,
+)
 DELETE = kind("delete", moves.DELETE, steps={"run": alone(_delete)}, action=Action.DELETE)
 FORCE_DELETE = kind("force_delete", moves.FORCE_DELETE, steps={"run": alone(_delete)}, action=Action.DELETE)
 MANAGE = kind("manage", moves.MANAGE, steps={"run": alone(_manage)}, action=Action.CREATE)

@@ -57,7 +57,6 @@ def upgrade() -> None:
         key("source_volid", null=True),
         text("host", null=True, index=True),
         text("cluster_name", null=True),
-        key("service_uuid", null=True),
         text("attach_status", 32),
         text("migration_status", 64, null=True),
         text("replication_status", 32),
