@@ -11,6 +11,7 @@ from typing import Any
 import falcon.testing
 import pytest
 
+from pumice.block.admin import binaries
 from pumice.block.quotas.resources import quotas_of
 from pumice.block.routes import API
 from pumice.block.types.lookup import ensure_default_type
@@ -67,6 +68,10 @@ class BlockApi:
         self.db.write(lambda tx: tx.add_all(rows))
 
 
+class _Served(Service):
+    api_binary = binaries.API
+
+
 @pytest.fixture(scope="session")
 def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An SQLite file with the newest schema, to be copied."""
@@ -107,7 +112,7 @@ def make_api(tmp_path: Path, empty_database: Path) -> Iterator[MakeApi]:
         general = {"state_path": str(directory), "host": "here", **options}
         given = {"DEFAULT": general, "database": {"connection": url}, **(sections or {})}
         conf = config.load("block", [file], given)
-        service = Service("block", conf, replace(API, table=routes, rules=rules), [], quotas_of(conf))
+        service = _Served("block", conf, replace(API, table=routes, rules=rules), [], quotas_of(conf))
         services.append(service)
         service.db.write(ensure_default_type)
         return BlockApi(service)

@@ -10,12 +10,12 @@ from falcon.testing import Result
 from sqlalchemy import select
 
 from pumice.block.routes import API, DIALECT
-from pumice.block.tables import TABLES
 from pumice.kernel.api.routes import READER, Route
 from pumice.kernel.api.versions import Version
 from tests.support import sweeps
 from tests.support.blockservice import Block
 from tests.support.identity import HEADER, PEOPLE, PROJECT_A, PROJECT_B
+from tests.support.migrations import tables_of
 
 NEWEST = DIALECT.maximum
 VERSIONS = (DIALECT.minimum, NEWEST)
@@ -128,7 +128,7 @@ class Things:
 
     def rows(self) -> dict[str, list[Any]]:
         """All that the database has of project A."""
-        owned = {table.name: table for table in TABLES if "project_id" in table.c}
+        owned = {table.name: table for table in tables_of("block") if "project_id" in table.c}
         with self.block.service.db.read() as tx:
             return {
                 name: sorted(map(repr, tx.execute(select(table).where(table.c.project_id == PROJECT_A))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,19 @@ from pumice.kernel.db.engine import Database
 from tests.support.databases import url_of
 
 
-def steps_lead_to(service: str, tables: Iterable[Table], directory: Path) -> None:
+def tables_of(service: str) -> list[Table]:
+    """The tables that a service and the kernel declare."""
+    importlib.import_module(f"pumice.{service}.service")
+    rooms = ("pumice.kernel.", f"pumice.{service}.")
+    mappers = [one for one in Base.registry.mappers if one.class_.__module__.startswith(rooms)]
+    return [Base.metadata.tables[one.class_.__tablename__] for one in mappers]
+
+
+def steps_lead_to(service: str, directory: Path) -> None:
     """The steps lead to the tables that the code declares."""
     db = Database(url_of(directory / "db.sqlite"))
     migrations.upgrade(db, service)
-    names = {table.name for table in tables}
+    names = {table.name for table in tables_of(service)}
 
     def ours(_object: Any, name: str | None, type_: str, *_: Any) -> bool:
         return type_ != "table" or name in names
