@@ -1,6 +1,6 @@
 # make up            install what is missing and run Pumice in the foreground
 # make test          install what is missing and run all checks and tests
-# make crash         kill -9 of both services in twenty rounds instead of the test's two
+# make crash         twenty rounds of faults (kill -9, ...) in place of the one or two of the tests
 # make conformance   run Tempest against the Pumice that `make up` runs
 # make lock          write requirements.lock anew from pyproject.toml
 

@@ -8,7 +8,7 @@ pytest_plugins = ["tests.support.keystone"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--crash-rounds", type=int, default=2, help="Rounds of each crash test; the full run has 20.")
+    parser.addoption("--crash-rounds", type=int, help="Rounds of each test of faults; the full run has 20.")
     parser.addoption("--seed", type=int, default=1, help="Seed of the random actions and moments of crash tests.")
     parser.addoption("--crash-backend", help="File with the section of a backend that a crash test is to run on.")
     parser.addoption(

@@ -22,7 +22,7 @@ import pytest
 
 from pumice.share.drivers.mounts import unmount_below
 from pumice.share.exports.mounts import unshare_mounts
-from tests.support.deployment import Deployment
+from tests.support.deployment import Deployment, OneProcess
 from tests.support.ganesha import ganesha_server
 from tests.support.loopfs import loop_filesystem
 from tests.support.samba import add_user, open_directory, samba_server
@@ -50,31 +50,31 @@ class Rounds:
         chance = random.Random(self.seed)
         users = Users(deployment, REPERTOIRES[deployment.served.name], self.seed)
         for number in range(self.number):
-            where = f"seed {self.seed}, round {number}: "
-            acting = threading.Thread(target=users.act, args=(IN_FLIGHT,))
+            where = f"seed {self.seed}, round {number}"
+            acting = threading.Thread(target=users.send, args=(users.choose(IN_FLIGHT),))
             acting.start()
             time.sleep(chance.uniform(0.3, 3.5))
             deployment.kill()
             acting.join()
             between()
             deployment.start()
-            deployment.quiet(120)
-            assert deployment.wrong(users.accepted) == [], where
-            self._wait_for_backends(deployment, where)
+            hold(deployment, users, where)
         assert users.accepted
 
-    @staticmethod
-    def _wait_for_backends(deployment: Deployment, where: str) -> None:
-        """Exports that a server has lost come back while requests are taken already."""
-        end = time.monotonic() + 60
-        while wrong := deployment.wrong_on_backends():
-            assert time.monotonic() < end, where + "\n".join(wrong)
-            time.sleep(0.5)
+
+def hold(deployment: Deployment, users: Users, where: str) -> None:
+    """What has to hold some time after a round; exports that a server has lost come back while requests are taken."""
+    deployment.quiet(120)
+    assert deployment.wrong(users.accepted) == [], where
+    end = time.monotonic() + 60
+    while wrong := deployment.wrong_on_backends():
+        assert time.monotonic() < end, "\n".join([where, *wrong])
+        time.sleep(0.5)
 
 
 @pytest.fixture
 def rounds(request: pytest.FixtureRequest) -> Rounds:
-    return Rounds(request.config.getoption("--crash-rounds"), request.config.getoption("--seed"))
+    return Rounds(request.config.getoption("--crash-rounds") or 2, request.config.getoption("--seed"))
 
 
 def slow(driver: str) -> dict[str, dict[str, Any]]:
@@ -99,7 +99,7 @@ def test_nothing_is_lost_with_slow_storage(
     backends = sections_of(own) if own else slow("volume_driver" if served is BLOCK else "share_driver")
     # As many shares are made sure of at a time as operations run, or these would wait for that.
     more = {"ensure_threads": 60} if served is SHARE else {}
-    with Deployment(served, tmp_path, backends, **more) as deployment:
+    with OneProcess(served, tmp_path, backends, **more) as deployment:
         rounds.run(deployment)
 
 
@@ -114,7 +114,7 @@ def test_nothing_is_lost_with_real_volumes(tmp_path: Path, rounds: Rounds, tgtd_
                 tgtd.start()
 
         backend = {"volume_driver": "file", "directory": directory, **tgtd.options}
-        with Deployment(BLOCK, tmp_path, {"file": backend}) as deployment:
+        with OneProcess(BLOCK, tmp_path, {"file": backend}) as deployment:
             rounds.run(deployment, between)
 
 
@@ -154,5 +154,5 @@ def test_nothing_is_lost_with_real_shares(rounds: Rounds, servers_die: bool) -> 
             "smb_port": smb.port,
             "samba_configuration": smb.configuration,
         }
-        with Deployment(SHARE, state, {"btrfs": backend}) as deployment:
+        with OneProcess(SHARE, state, {"btrfs": backend}) as deployment:
             rounds.run(deployment, between)

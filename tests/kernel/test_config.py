@@ -128,6 +128,10 @@ SECRETIVE = f"{__name__}:SecretiveDriver"
             "[DEFAULT] enabled_backends = database is refused: the name is taken, or listed twice (in FILE)",
         ),
         (
+            f"enabled_backends = cluster\n[cluster]\nvolume_driver = {TOY}",
+            "[DEFAULT] enabled_backends = cluster is refused: the name is taken, or listed twice (in FILE)",
+        ),
+        (
             f"enabled_backends = one\n[one]\nvolume_driver = {TOY}\ntoy_colour = green",
             "[one] toy_colour = green is refused: Valid values are [red, blue], but found 'green'",
         ),

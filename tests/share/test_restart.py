@@ -13,7 +13,7 @@ from pumice.kernel.db.base import new_id, utcnow
 from pumice.share.backends import ShareBackend
 from pumice.share.drivers.base import ShareRef
 from pumice.share.shares.model import Share, ShareInstance
-from tests.support.deployment import HOST, Deployment
+from tests.support.deployment import HOST, Deployment, OneProcess
 from tests.support.identity import PROJECT_A
 from tests.support.served import SHARE
 from tests.support.shareservice import Shares
@@ -46,7 +46,7 @@ def fill(deployment: Deployment) -> list[str]:
 
     with deployment.database() as db:
         db.write(work)
-    driver = deployment.drivers()["sim"]
+    driver = deployment.drivers()[f"{HOST}@sim"]
     for share, id in pairs:
         driver.create_share(ShareRef(id=id, size=1, proto="NFS", share_id=share))
     return [id for _, id in pairs]
@@ -54,11 +54,11 @@ def fill(deployment: Deployment) -> list[str]:
 
 def test_with_many_shares_a_restarted_worker_takes_requests_at_once(tmp_path: Path) -> None:
     """`pytest tests/share/test_restart.py -k many --log-cli-level INFO` tells the figures."""
-    with Deployment(SHARE, tmp_path, {"sim": KEPT["sim"] | {"simulated_latency": 0.01}}) as deployment:
+    with OneProcess(SHARE, tmp_path, {"sim": KEPT["sim"] | {"simulated_latency": 0.01}}) as deployment:
         lost = fill(deployment)[-10:]
         deployment.kill()
         for id in lost:
-            deployment.drivers()["sim"].forget_export(id)
+            deployment.drivers()[f"{HOST}@sim"].forget_export(id)
         began = time.monotonic()
         deployment.start()
         answers = time.monotonic()

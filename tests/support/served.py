@@ -32,6 +32,8 @@ class Served:
     :param prefix: of its paths; {project} is the caller's
     :param sections: of its configuration: without quotas
     :param invariants: its module of that name
+    :param part: the word for what serves backends, of commands and options
+    :param api: the beginning of the API's options
     :param enabled: the option that lists its backends
     :param first: what an administrator asks a new service for
     """
@@ -42,6 +44,8 @@ class Served:
     headers: Mapping[str, str]
     sections: Mapping[str, Mapping[str, Any]]
     invariants: ModuleType
+    part: str
+    api: str
     enabled: str
     first: Sequence[Ask] = ()
 
@@ -53,6 +57,8 @@ BLOCK = Served(
     headers={"OpenStack-API-Version": "volume 3.71"},
     sections={"DEFAULT": dict.fromkeys(("quota_volumes", "quota_snapshots", "quota_gigabytes"), -1)},
     invariants=of_volumes,
+    part="volume",
+    api="osapi_volume",
     enabled="enabled_backends",
 )
 SHARE = Served(
@@ -65,6 +71,8 @@ SHARE = Served(
         "quota": dict.fromkeys(("shares", "snapshots", "gigabytes", "snapshot_gigabytes"), -1),
     },
     invariants=of_shares,
+    part="share",
+    api="osapi_share",
     enabled="enabled_share_backends",
     first=[Ask("POST", "/types", {"share_type": {"name": "default", "extra_specs": CAPABLE}}, "admin")],
 )

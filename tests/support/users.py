@@ -69,15 +69,21 @@ class Users:
         self.accepted: set[str] = set()
 
     def act(self, actions: int) -> None:
-        """Ask for `actions` things at once, on what there is now; answers may be refusals or a broken connection."""
+        """Ask for so many things at once, on what there is now."""
+        self.send(self.choose(actions))
+
+    def choose(self, actions: int) -> list[Ask]:
         near, things = self._look()
         possible = [action for action in self._repertoire.actions if not action.on or near[action.on]]
         chosen = self._random.choices(possible, [action.weight for action in possible], k=actions)
-        asked = [
+        return [
             action.ask(self._random, self._random.choice(near[action.on]) if action.on else {}, things)
             for action in chosen
         ]
-        with ThreadPoolExecutor(actions) as pool:
+
+    def send(self, asked: Sequence[Ask]) -> None:
+        """All at once; answers may be refusals or a broken connection."""
+        with ThreadPoolExecutor(len(asked)) as pool:
             list(pool.map(self._ask, asked))
 
     def _look(self) -> tuple[Things, Things]:
@@ -97,7 +103,10 @@ class Users:
         return near, things
 
     def _list(self, path: str, key: str) -> list[Thing]:
-        answer = self._deployment.call("GET", path, who="admin_a")
+        try:
+            answer = self._deployment.call("GET", path, who="admin_a")
+        except requests.RequestException:
+            return []  # nobody answers just now
         return answer.json()[key] if answer.ok else []
 
     def _ask(self, ask: Ask) -> None:

@@ -197,7 +197,8 @@ class _Loading:
     def register_backend(self, name: str) -> None:
         listing, key = self.service.backends, self.service.driver
         reason = None
-        if name in self.known or name == SHARED:
+        # A section's name hides the option of [DEFAULT] that is called the same.
+        if name in self.known or name == SHARED or any(option.dest == name for option in self.known[DEFAULT]):
             reason = "the name is taken, or listed twice"
         elif name not in self.given and name not in self.overrides:
             reason = f"there is no section [{name}]"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -29,6 +30,10 @@ OPTIONS = [
         "a change of the file counts from the next call on.",
     ),
 ]
+
+
+DRAFT_SECONDS = 60.0
+"""An object's file that is older than this and has no name yet gets none any more."""
 
 
 class Dial(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -78,8 +83,10 @@ class Shelf(Generic[H]):
     def open(self) -> None:
         if self._directory:
             self._directory.mkdir(parents=True, exist_ok=True)
-            for path in self._directory.glob(".*"):  # what a killed worker was about to rename
-                path.unlink(missing_ok=True)
+            for path in self._directory.glob(".*"):  # what a killed worker, or one that is at it, is about to rename
+                with contextlib.suppress(FileNotFoundError):
+                    if time.time() - path.stat().st_mtime > DRAFT_SECONDS:
+                        path.unlink()
 
     def get(self, key: str) -> H | None:
         if not self._directory:

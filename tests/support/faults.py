@@ -1,0 +1,62 @@
+"""What goes wrong in a deployment, chosen and timed by a seed."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+
+from tests.support.many import LEASE, ManyProcesses, Member
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """:param lasts: seconds from its begin to its end, at least and at most"""
+
+    name: str
+    begin: Callable[[], object]
+    end: Callable[[], object] = lambda: None
+    lasts: tuple[float, float] = (0, 0)
+
+
+def play(kinds: Mapping[str, Sequence[Fault]], chance: Random, number: int, span: float) -> None:
+    """Let `number` of faults begin within `span` seconds, also at the same time, and all of them end."""
+    events: list[tuple[float, str, Callable[[], object]]] = []
+    for _ in range(number):
+        fault = chance.choice(kinds[chance.choice(sorted(kinds))])
+        at, lasts = chance.uniform(0, span), chance.uniform(*fault.lasts)
+        events += [(at, f"{fault.name} begins", fault.begin), (at + lasts, f"{fault.name} ends", fault.end)]
+    began = time.monotonic()
+    for at, what, act in sorted(events, key=lambda event: event[0]):
+        time.sleep(max(0.0, began + at - time.monotonic()))
+        LOG.info("%4.1f s: %s", at, what)
+        act()
+
+
+def faults_of(deployment: ManyProcesses) -> dict[str, list[Fault]]:
+    """The faults of any deployment: processes die or stand still, and the backends are full."""
+    return {
+        "kill": [Fault(f"death of {one.name}", one.kill, one.start, (0, 4)) for one in deployment.members],
+        "freeze": [_freeze(one) for one in deployment.members],
+        "full": [
+            Fault(
+                "full backends",
+                partial(deployment.script.write_text, json.dumps({"*": {"no_space": True}})),
+                partial(deployment.script.unlink, missing_ok=True),
+                (1, 4),
+            )
+        ],
+    }
+
+
+def _freeze(member: Member) -> Fault:
+    """For longer than a lease."""
+    stop, go = partial(member.signal, signal.SIGSTOP), partial(member.signal, signal.SIGCONT)
+    return Fault(f"stillness of {member.name}", stop, go, (LEASE + 1, LEASE + 5))
