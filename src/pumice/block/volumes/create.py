@@ -92,6 +92,7 @@ def create(req: Request) -> Volume:
             holds=_hold(tx, source),
             resource=volume,
         )
+        tx.refresh(volume)
         dress(tx, [volume])
         return volume
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from sqlalchemy import String
-from sqlalchemy.orm import Mapped, mapped_column, relationship
+from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
 from pumice.block.attachments.model import Attachment
 from pumice.block.types.model import VolumeType
 from pumice.kernel.db.base import Base, Placed
+from pumice.kernel.db.scope import everything
 
 
 class Volume(Placed, Base):
@@ -46,9 +47,6 @@ class Volume(Placed, Base):
     image_meta: Mapped[dict[str, Any] | None]
 
     attachments: Mapped[list[Attachment]] = relationship(viewonly=True, lazy="raise")
-    type: Mapped[VolumeType | None] = relationship(
-        primaryjoin=lambda: Volume.volume_type_id == VolumeType.id,
-        foreign_keys=volume_type_id,
-        viewonly=True,
-        lazy="raise",
+    type_name: Mapped[str | None] = column_property(
+        everything().columns(VolumeType, VolumeType.name).where(VolumeType.id == volume_type_id).scalar_subquery()
     )

@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import set_committed_value
 
 from pumice.block.attachments.model import Attachment
-from pumice.block.types.model import VolumeType
 from pumice.block.volumes.model import Volume
 from pumice.kernel.db.filters import flag, pairs, times, whole_number
 from pumice.kernel.db.paging import Filter, Listing
@@ -59,14 +58,13 @@ VOLUMES: Listing[Volume] = Listing(
 
 
 def dress(tx: Session, volumes: Sequence[Volume]) -> Sequence[Volume]:
-    """Give volumes their attachments and types, which answers show; two queries, whatever the number."""
-    wanted = Attachment.volume_id.in_([volume.id for volume in volumes])
-    order = (Attachment.volume_id, Attachment.created_at, Attachment.id)
-    rows = tx.scalars(everything().select(Attachment).where(wanted).order_by(*order))
-    attachments = {volume_id: list(group) for volume_id, group in groupby(rows, key=lambda row: row.volume_id)}
-    ids = {volume.volume_type_id for volume in volumes if volume.volume_type_id}
-    types = {one.id: one for one in tx.scalars(everything().select(VolumeType).where(VolumeType.id.in_(ids)))}
+    """Give volumes their attachments, which answers show; one query, or none where nothing is attached."""
+    used = [volume.id for volume in volumes if volume.attach_status != "detached"]
+    attachments: dict[str, list[Attachment]] = {}
+    if used:
+        order = (Attachment.volume_id, Attachment.created_at, Attachment.id)
+        rows = tx.scalars(everything().select(Attachment).where(Attachment.volume_id.in_(used)).order_by(*order))
+        attachments = {volume_id: list(group) for volume_id, group in groupby(rows, key=lambda row: row.volume_id)}
     for volume in volumes:
         set_committed_value(volume, "attachments", attachments.get(volume.id, []))
-        set_committed_value(volume, "type", types.get(volume.volume_type_id or ""))
     return volumes

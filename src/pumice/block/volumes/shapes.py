@@ -107,7 +107,7 @@ class VolumeView(View):
     updated_at: datetime.datetime | None
     name: str | None
     description: str | None
-    volume_type: Annotated[str | None, Of(lambda row, _req: row.type and row.type.name)]
+    volume_type: Annotated[str | None, Of(lambda row, _req: row.type_name)]
     snapshot_id: str | None
     source_volid: str | None
     metadata: Annotated[dict[str, str], Of(lambda row, _req: row.meta | row.admin_meta if row.admin_meta else row.meta)]

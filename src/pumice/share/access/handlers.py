@@ -42,7 +42,7 @@ def dress(tx: Session, found: Sequence[AccessRule]) -> Sequence[AccessRule]:
     instances = {row.share_id: row for row in tx.scalars(everything().select(ShareInstance).where(used))}
     for rule in found:
         set_committed_value(rule, "show_lock", locks.get(rule.id))
-        set_committed_value(rule, "instance", instances[rule.share_id])
+        set_committed_value(rule, "instance", instances.get(rule.share_id))
     return found
 
 

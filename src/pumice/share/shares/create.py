@@ -117,7 +117,8 @@ def _accept(tx: Session, req: Request, asked: NewShare, hints: Mapping[str, Any]
         )
         req.reply_headers["X-Operation-Id"] = operation_id
     tx.flush()
-    dress(tx, [share])
+    tx.refresh(share)
+    dress(tx, req, [share])
     return share
 
 

@@ -28,14 +28,14 @@ def index(req: Request) -> dict[str, Any]:
 def detail(req: Request) -> dict[str, Any]:
     with req.service.db.read() as tx:
         found = page(tx, req)
-        dress(tx, found.rows)
+        dress(tx, req, found.rows)
     return req.page("shares", ShareDetail, found)
 
 
 def show(req: Request, id: str) -> dict[str, Any]:
     with req.service.db.read() as tx:
         share = visible(tx, req, id)
-        dress(tx, [share])
+        dress(tx, req, [share])
     return {"share": req.view(ShareDetail, share)}
 
 
@@ -51,7 +51,7 @@ def update(req: Request, share: Share) -> dict[str, Any]:
     def work(tx: Session) -> Share:
         rules.refuse_recycled(moves.lock(tx, Share, share.id))
         changed = moves.touch(tx, Share, share.id, **changes)
-        dress(tx, [changed])
+        dress(tx, req, [changed])
         return changed
 
     return {"share": req.view(ShareDetail, req.service.db.write(work))}

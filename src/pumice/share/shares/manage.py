@@ -162,7 +162,8 @@ def _accept(
         resource=instance,
     )
     req.reply_headers["X-Operation-Id"] = operation_id
-    dress(tx, [share])
+    tx.refresh(share)
+    dress(tx, req, [share])
     return share
 
 

@@ -6,10 +6,35 @@ import datetime
 from typing import ClassVar
 
 from sqlalchemy import ColumnElement, ForeignKey, String, or_
-from sqlalchemy.orm import Mapped, mapped_column, relationship
+from sqlalchemy.orm import Mapped, column_property, declared_attr, mapped_column, relationship
 
 from pumice.kernel.db.base import Base, Placed, Versioned
+from pumice.kernel.db.scope import everything
 from pumice.share.types.model import ShareType
+
+
+class ShareInstance(Placed, Base):
+    """The share on one backend: the row that moves.
+
+    `access_rules_status` is active, syncing or error; `access_wanted` grows with every change of the rules, and
+    `access_applied` is what it was when the backend was last brought to them.
+    """
+
+    __tablename__ = "share_instances"
+    __label__: ClassVar[str] = "Share instance"
+
+    share_id: Mapped[str] = mapped_column(String(36), ForeignKey("shares.id"), index=True)
+    share_type_id: Mapped[str | None] = mapped_column(String(36))
+    access_rules_status: Mapped[str] = mapped_column(String(16), default="active")
+    access_wanted: Mapped[int] = mapped_column(default=0)
+    access_applied: Mapped[int] = mapped_column(default=0)
+    cast_rules_to_readonly: Mapped[bool] = mapped_column(default=False)
+    replica_state: Mapped[str | None] = mapped_column(String(32))
+    share_network_id: Mapped[str | None] = mapped_column(String(36))
+    share_server_id: Mapped[str | None] = mapped_column(String(36))
+    progress: Mapped[str | None] = mapped_column(String(8))
+
+    locations: Mapped[list[ExportLocation]] = relationship(viewonly=True, lazy="raise")
 
 
 class Share(Versioned, Base):
@@ -50,43 +75,23 @@ class Share(Versioned, Base):
     scheduled_to_be_deleted_at: Mapped[datetime.datetime | None]
     meta: Mapped[dict[str, str]] = mapped_column("metadata", default=dict)
 
-    type: Mapped[ShareType | None] = relationship(
-        primaryjoin=lambda: Share.share_type_id == ShareType.id,
-        foreign_keys=share_type_id,
-        viewonly=True,
-        lazy="raise",
+    type_name: Mapped[str | None] = column_property(
+        everything().columns(ShareType, ShareType.name).where(ShareType.id == share_type_id).scalar_subquery()
     )
-    instance: Mapped[ShareInstance] = relationship(viewonly=True, lazy="raise", uselist=False)
     locations: Mapped[list[ExportLocation]] = relationship(viewonly=True, lazy="raise")
+
+    @declared_attr
+    @classmethod
+    def access_rules_status(cls) -> Mapped[str]:
+        """That of the active instance, the oldest."""
+        instances = everything().columns(ShareInstance, ShareInstance.access_rules_status)
+        oldest = instances.where(ShareInstance.share_id == cls.id).order_by(ShareInstance.created_at, ShareInstance.id)
+        return column_property(oldest.limit(1).scalar_subquery())
 
     @classmethod
     def visible_to(cls, project_id: str) -> ColumnElement[bool]:
         """A project sees its own shares and the public ones of others; changing needs policy on the owner."""
         return or_(cls.project_id == project_id, cls.is_public)
-
-
-class ShareInstance(Placed, Base):
-    """The share on one backend: the row that moves.
-
-    `access_rules_status` is active, syncing or error; `access_wanted` grows with every change of the rules, and
-    `access_applied` is what it was when the backend was last brought to them.
-    """
-
-    __tablename__ = "share_instances"
-    __label__: ClassVar[str] = "Share instance"
-
-    share_id: Mapped[str] = mapped_column(String(36), ForeignKey("shares.id"), index=True)
-    share_type_id: Mapped[str | None] = mapped_column(String(36))
-    access_rules_status: Mapped[str] = mapped_column(String(16), default="active")
-    access_wanted: Mapped[int] = mapped_column(default=0)
-    access_applied: Mapped[int] = mapped_column(default=0)
-    cast_rules_to_readonly: Mapped[bool] = mapped_column(default=False)
-    replica_state: Mapped[str | None] = mapped_column(String(32))
-    share_network_id: Mapped[str | None] = mapped_column(String(36))
-    share_server_id: Mapped[str | None] = mapped_column(String(36))
-    progress: Mapped[str | None] = mapped_column(String(8))
-
-    locations: Mapped[list[ExportLocation]] = relationship(viewonly=True, lazy="raise")
 
 
 class ExportLocation(Versioned, Base):

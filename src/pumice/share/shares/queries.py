@@ -14,7 +14,8 @@ from pumice.kernel.db.filters import dictionary, flag, pairs
 from pumice.kernel.db.paging import Filter, Listing, Page
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import NotFound
-from pumice.share.shares.model import ExportLocation, Share, ShareInstance
+from pumice.share.shares.model import ExportLocation, Share
+from pumice.share.shares.shapes import LAST_WITH_LOCATIONS
 from pumice.share.types.model import ShareType
 
 if TYPE_CHECKING:
@@ -143,21 +144,16 @@ def page(tx: Session, req: Request) -> Page[Share]:
     return SHARES.page(tx, req, scope=scope, where=where)
 
 
-def dress(tx: Session, shares: Sequence[Share]) -> Sequence[Share]:
-    """Give shares their types, instances and locations, which answers show; three queries, whatever the number."""
-    ids = [share.id for share in shares]
-    instances = everything().select(ShareInstance).where(ShareInstance.share_id.in_(ids))
-    newest_first = instances.order_by(ShareInstance.created_at.desc(), ShareInstance.id.desc())
-    active = {one.share_id: one for one in tx.scalars(newest_first.execution_options(populate_existing=True))}
+def dress(tx: Session, req: Request, shares: Sequence[Share]) -> Sequence[Share]:
+    """Give shares their export locations, where the answer shows them: one query, whatever the number."""
+    if req.version > LAST_WITH_LOCATIONS:
+        return shares
     order = (ExportLocation.share_id, ExportLocation.created_at, ExportLocation.id)
-    rows = tx.scalars(everything().select(ExportLocation).where(ExportLocation.share_id.in_(ids)).order_by(*order))
+    mine = ExportLocation.share_id.in_([share.id for share in shares])
+    rows = tx.scalars(everything().select(ExportLocation).where(mine).order_by(*order))
     locations = {share_id: list(group) for share_id, group in groupby(rows, key=lambda row: row.share_id)}
-    used = {share.share_type_id for share in shares if share.share_type_id}
-    types = {one.id: one for one in tx.scalars(everything().select(ShareType).where(ShareType.id.in_(used)))}
     for share in shares:
-        set_committed_value(share, "instance", active.get(share.id))
         set_committed_value(share, "locations", locations.get(share.id, []))
-        set_committed_value(share, "type", types.get(share.share_type_id or ""))
     return shares
 
 

@@ -26,6 +26,9 @@ def _protocol(value: Any) -> str:
     return parsed
 
 
+LAST_WITH_LOCATIONS = "2.8"
+"""The last version at which shares show their export locations."""
+
 Protocol = Annotated[str, Value(_protocol, {"enum": list(PROTOCOLS)})]
 Size = Annotated[int, integer(0, unit="GiB")]
 NewSize = Annotated[int, integer(1, UINT31, unit="GiB")]
@@ -110,21 +113,19 @@ class ShareDetail(View):
     share_network_id: Annotated[str | None, Of(lambda _row, _req: None)]
     share_proto: Annotated[str, Of(lambda row, _req: row.proto)]
     metadata: Annotated[dict[str, str], Of(lambda row, _req: row.meta)]
-    share_type: Annotated[
-        str | None, Of(lambda row, req: row.share_type_id if req.version >= "2.6" else row.type and row.type.name)
-    ]
-    share_type_name: Annotated[str | None, Since("2.6"), Of(lambda row, _req: row.type and row.type.name)]
-    volume_type: Annotated[str | None, Of(lambda row, _req: row.type and row.type.name)]
+    share_type: Annotated[str | None, Of(lambda row, req: row.share_type_id if req.version >= "2.6" else row.type_name)]
+    share_type_name: Annotated[str | None, Since("2.6"), Of(lambda row, _req: row.type_name)]
+    volume_type: Annotated[str | None, Of(lambda row, _req: row.type_name)]
     links: Annotated[list[dict[str, str]], Of(lambda row, req: req.links("shares", row.id))]
     is_public: bool
     export_location: Annotated[
-        str | None, Until("2.8"), Of(lambda row, req: next(iter(visible_locations(row, req)), None))
+        str | None, Until(LAST_WITH_LOCATIONS), Of(lambda row, req: next(iter(visible_locations(row, req)), None))
     ]
-    export_locations: Annotated[list[str], Until("2.8"), Of(visible_locations)]
+    export_locations: Annotated[list[str], Until(LAST_WITH_LOCATIONS), Of(visible_locations)]
     snapshot_support: Annotated[bool, Since("2.2")]
     task_state: Annotated[str | None, Since("2.5")]
     access_rules_status: Annotated[
-        str, Since("2.10"), Of(lambda row, req: shown_rules_status(row.instance.access_rules_status, req))
+        str, Since("2.10"), Of(lambda row, req: shown_rules_status(row.access_rules_status, req))
     ]
     replication_type: Annotated[str | None, Since("2.11")]
     has_replicas: Annotated[bool, Since("2.11"), Of(lambda _row, _req: False)]
