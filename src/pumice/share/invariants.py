@@ -19,6 +19,7 @@ from pumice.share.access import rules as access
 from pumice.share.access.model import AccessRule, SnapshotAccessRule
 from pumice.share.drivers.base import Inventory
 from pumice.share.instances.exports import EXPORTED
+from pumice.share.projection import DEFERRED
 from pumice.share.quotas.resources import growth_charge, share_charge, snapshot_charge
 from pumice.share.shares.model import Share, ShareInstance
 from pumice.share.shares.moves import MOVING
@@ -65,10 +66,10 @@ def quota_sums(tx: Session) -> dict[tuple[str, str], int]:
         for resource, amount in charge.items():
             sums[project_id, resource] += amount
 
-    for share in tx.scalars(select(Share)):
+    for share in tx.scalars(select(Share).where(Share.status.not_in(DEFERRED))):
         add(share.project_id, share_charge(share.size, share.share_type_id, share.user_id))
         add(share.project_id, growth_charge(share.growing_gb, share.share_type_id, share.user_id))
-    for snapshot in tx.scalars(select(ShareSnapshot)):
+    for snapshot in tx.scalars(select(ShareSnapshot).where(ShareSnapshot.status.not_in(DEFERRED))):
         add(snapshot.project_id, snapshot_charge(snapshot.size, snapshot.share_type_id, snapshot.user_id))
     return dict(sums)
 

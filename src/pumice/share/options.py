@@ -39,6 +39,18 @@ SHARES = [
         min=1,
         help="Seconds between two looks for shares whose time in the recycle bin is over.",
     ),
+    cfg.BoolOpt(
+        "is_deferred_deletion_enabled",
+        default=False,
+        help="Whether shares and snapshots that are deleted are gone for their users, and from their quotas, at once; "
+        "backends then remove them in time, and again where that failed.",
+    ),
+    cfg.IntOpt(
+        "periodic_deferred_delete_interval",
+        default=300,
+        min=1,
+        help="Seconds between two looks for shares and snapshots whose deferred deletion failed.",
+    ),
     cfg.ListOpt(
         "admin_only_metadata",
         default=["__affinity_same_host", "__affinity_different_host", "__managed_at"],

@@ -11,7 +11,7 @@ from pumice.kernel import config
 from pumice.kernel.housekeeping import Periodic
 from pumice.kernel.scheduling.plugins import Lookups
 from pumice.kernel.serving import BackendService
-from pumice.share import binaries
+from pumice.share import binaries, deferred
 from pumice.share.backends import QUEUE, ShareBackend
 from pumice.share.kinds import KINDS
 from pumice.share.message_codes import REFUSED_BY, Action, Detail
@@ -37,8 +37,10 @@ class ShareService(BackendService):
 
     def chores(self) -> Iterable[Periodic]:
         recycled, offered = self.conf.soft_deleted_shares_check_interval, self.conf.check_for_expired_transfers
+        failed = self.conf.periodic_deferred_delete_interval
         return (
             Periodic("recycle-bin", float(recycled), lambda: deletion.expire(self.db, self.journal)),
+            Periodic("deferred", float(failed), lambda: deferred.retry(self.db, self.journal)),
             Periodic("transfers", float(offered), lambda: offers.expire(self.db)),
         )
 

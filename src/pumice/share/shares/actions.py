@@ -16,6 +16,7 @@ from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, Conflict, Forbidden, OverLimit
 from pumice.kernel.moves import Guard
 from pumice.kernel.scheduling.placing import SCHEDULER, is_thick
+from pumice.share.projection import DEFERRED
 from pumice.share.quotas.resources import growth_charge, size_bounds
 from pumice.share.shares import deletion, operations, rules
 from pumice.share.shares.model import Share, ShareInstance
@@ -137,6 +138,7 @@ def _snapshot(tx: Session, share: Share, id: str) -> ShareSnapshot:
         raise Conflict(f"Snapshot {id} has status {snapshot.status}: it must be available.")
     newest_first = (ShareSnapshot.created_at.desc(), ShareSnapshot.id.desc())
     of_share = everything().select(ShareSnapshot).where(ShareSnapshot.share_id == share.id)
+    of_share = of_share.where(ShareSnapshot.status.not_in(DEFERRED))
     newest = tx.scalars(of_share.order_by(*newest_first).limit(1)).one()
     if newest.id != id:
         raise Conflict(f"snapshot_id {id} is refused: a share is reverted to its newest snapshot, {newest.id}.")

@@ -17,6 +17,7 @@ from pumice.kernel.db.engine import Database
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import ApiError, Forbidden
 from pumice.kernel.operations.journal import Journal
+from pumice.kernel.operations.kinds import Kind
 from pumice.share.locks.placing import unlocked
 from pumice.share.shares import operations, rules
 from pumice.share.shares.model import Share, ShareInstance
@@ -39,24 +40,26 @@ def delete(req: Request, share: Share, *, force: bool = False) -> None:
         row = moves.lock(tx, Share, share.id)
         if not force:
             rules.refuse_busy(row)
-        return _go(tx, req.service.journal, req.context, row, id=operation_id, force=force)
+        return _go(tx, req.service.journal, req.context, row, chosen, id=operation_id)
 
+    deferred = req.service.conf.is_deferred_deletion_enabled
+    kind = operations.DEFERRED_DELETE if deferred else operations.DELETE
+    chosen = operations.FORCE_DELETE if force else kind
     if req.service.db.write(work):
         req.reply_headers["X-Operation-Id"] = operation_id
 
 
-def _go(tx: Session, journal: Journal, context: RequestContext, share: Share, *, id: str, force: bool) -> bool:
+def _go(tx: Session, journal: Journal, context: RequestContext, share: Share, kind: Kind, *, id: str) -> bool:
     """Have a share that is locked deleted; False: it is gone.
 
     One that was never placed has nothing on a backend: it goes at once.
     """
-    kind = operations.FORCE_DELETE if force else operations.DELETE
     instance = active(tx, share.id)
     if instance.host is not None:
         begin_as(tx, journal, context, kind, share, id=id, guards=ALWAYS)
         return True
     assert kind.move is not None
-    if force:
+    if kind is operations.FORCE_DELETE:
         journal.supersede(tx, ShareInstance, instance.id)
     moves.begin(tx, ShareInstance, instance.id, kind.move, operation_id=None, guards=ALWAYS)
     operations.remove_rows(tx, instance)
@@ -114,7 +117,7 @@ def _expire(db: Database, journal: Journal, share_id: str) -> bool:
         row = moves.lock(tx, Share, share_id)
         if not row.is_soft_deleted:
             return False
-        _go(tx, journal, RequestContext(is_admin=True), row, id=operation_id, force=False)
+        _go(tx, journal, RequestContext(is_admin=True), row, operations.DELETE, id=operation_id)
         return True
 
     try:

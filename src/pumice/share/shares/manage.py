@@ -185,7 +185,7 @@ def _type(tx: Session, req: Request, asked: ManagedShare) -> ShareType:
 
 def unmanage(req: Request, share: Share) -> None:
     """Forget a share that the backend keeps."""
-    guards = (rules.NO_SNAPSHOTS, rules.NOT_READ, rules.PLACED, unlocked(ShareInstance.share_id))
+    guards = (rules.NOTHING_LEFT, rules.NOT_READ, rules.PLACED, unlocked(ShareInstance.share_id))
     operation_id = new_id()
 
     def work(tx: Session) -> None:

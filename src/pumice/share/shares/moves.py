@@ -5,6 +5,7 @@ from __future__ import annotations
 from pumice.kernel import moves
 from pumice.kernel.errors import Conflict, Forbidden
 from pumice.kernel.moves import Move
+from pumice.share.projection import deferred
 
 STATUSES = (
     "creating",
@@ -67,6 +68,7 @@ MOVING = frozenset(
         "manage_starting",
         "unmanage_starting",
         "ensuring",
+        "deferred_deleting",
     )
 )
 """Those that only a live operation may hold."""
@@ -90,6 +92,7 @@ TRANSITIONAL = frozenset(
         "backup_creating",
         "ensuring",
         "reverting_to_snapshot",
+        "deferred_deleting",
     )
 )
 """Those in which access rules stay as they are and nobody takes a share out of our hands."""
@@ -133,6 +136,7 @@ DELETABLE = frozenset(("available", "error", "inactive"))
 
 CREATE, FORCE_DELETE = moves.CREATE, moves.FORCE_DELETE
 DELETE = moves.deletion(DELETABLE, Forbidden)
+DEFERRED_DELETE = deferred(DELETE)
 EXTEND = Move(
     name="extend", start=frozenset({"available"}), via="extending", done="available", failed="extending_error"
 )

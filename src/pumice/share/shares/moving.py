@@ -18,11 +18,17 @@ from pumice.kernel.operations.journal import Journal
 from pumice.kernel.operations.kinds import Kind
 from pumice.share.backends import queue_of
 from pumice.share.projection import Projection
+from pumice.share.quotas.resources import share_charge
 from pumice.share.shares.model import Share, ShareInstance
 from pumice.share.shares.notifications import describe
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
+
+
+def charge_of(share: Share) -> dict[str, int]:
+    """What a share that does not grow takes of its project's quotas."""
+    return share_charge(share.size, share.share_type_id, share.user_id)
 
 
 SHARES = Projection(
@@ -32,6 +38,7 @@ SHARES = Projection(
     shown=("status", "progress", "host", "availability_zone"),
     name="share",
     resource_type="SHARE",
+    charge=charge_of,
 )
 project = SHARES.project
 kind = partial(SHARES.kind, describe=describe)

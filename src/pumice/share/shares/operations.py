@@ -11,7 +11,7 @@ from pumice.kernel.db.base import utcnow
 from pumice.kernel.db.scope import everything
 from pumice.kernel.drivers import BackendError
 from pumice.kernel.moves import End
-from pumice.kernel.operations.kinds import Done, Failure, Outcome
+from pumice.kernel.operations.kinds import Done, Failure, Next, Outcome
 from pumice.kernel.operations.model import Operation
 from pumice.kernel.operations.worker import Run
 from pumice.kernel.quotas import refund
@@ -25,11 +25,12 @@ from pumice.share.drivers.base import FromSnapshots, Path, Reverts, ShareDriver,
 from pumice.share.instances import exports
 from pumice.share.locks.placing import drop_of_share
 from pumice.share.message_codes import Action, Detail
-from pumice.share.quotas.resources import growth_charge, share_charge
+from pumice.share.projection import DEFERRED
+from pumice.share.quotas.resources import growth_charge
 from pumice.share.refs import share_ref, snapshot_ref
 from pumice.share.shares import affinity, moves
 from pumice.share.shares.model import ExportLocation, Share, ShareInstance
-from pumice.share.shares.moving import kind
+from pumice.share.shares.moving import charge_of, kind
 from pumice.share.shares.placement import request_of
 from pumice.share.snapshots.model import SnapshotInstance
 from pumice.share.snapshots.moving import project as project_snapshot
@@ -88,8 +89,18 @@ def _forget(driver: ShareDriver, run: Run) -> None:
 
 
 def _delete(run: Run) -> Outcome:
-    """Remove the share, its exports and its data; then all of its rows at once."""
+    """Remove the share, its exports and its data; then all of its rows at once.
+
+    Snapshots that are left are such as were deleted before it, in deferred deletion: they go first.
+    """
     instance = row_of(run, ShareInstance)
+    of_instance = SnapshotInstance.share_instance_id == instance.id
+    with run.db.read() as tx:
+        left = set(tx.scalars(everything().columns(SnapshotInstance, SnapshotInstance.status).where(of_instance)))
+    if left - {DEFERRED[0]}:
+        raise Failure("snapshots of the share could not be deleted", detail=Detail.UNKNOWN)
+    if left:
+        return Next(run.operation.step, delay=1.0)
     try:
         driver_of(run).delete_share(_ref(run, instance))
     except BackendError as error:
@@ -107,7 +118,8 @@ def remove_rows(tx: Session, instance: ShareInstance) -> None:
     drop_of_share(tx, share.id)
     affinity.forget(tx, share)
     tx.execute(delete(ExportLocation).where(ExportLocation.share_instance_id == instance.id))
-    refund(tx, share.project_id, share_charge(share.size, share.share_type_id, share.user_id))
+    if share.status not in DEFERRED:
+        refund(tx, share.project_id, charge_of(share))
     if instance.host:
         pool.release(tx, instance.host, share.size, settled=bool(instance.launched_at))
 
@@ -230,6 +242,7 @@ CREATE = kind(
     event="share.create",
 )
 DELETE = kind("delete", moves.DELETE, steps={"run": alone(_delete)}, action=Action.DELETE, event="share.delete")
+DEFERRED_DELETE = kind("deferred_delete", moves.DEFERRED_DELETE, steps={"run": alone(_delete)}, event="share.delete")
 FORCE_DELETE = kind(
     "force_delete", moves.FORCE_DELETE, steps={"run": alone(_delete)}, action=Action.DELETE, event="share.delete"
 )
@@ -251,4 +264,4 @@ REVERT = kind(
     event="share.revert",
 )
 
-KINDS = (CREATE, DELETE, FORCE_DELETE, EXTEND, SHRINK, REVERT)
+KINDS = (CREATE, DELETE, DEFERRED_DELETE, FORCE_DELETE, EXTEND, SHRINK, REVERT)

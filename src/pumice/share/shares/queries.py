@@ -14,14 +14,13 @@ from pumice.kernel.db.filters import dictionary, flag, pairs
 from pumice.kernel.db.paging import Filter, Listing, Page
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import NotFound
+from pumice.share.projection import DEFERRED
 from pumice.share.shares.model import ExportLocation, Share
 from pumice.share.shares.shapes import LAST_WITH_LOCATIONS
 from pumice.share.types.model import ShareType
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
-
-DEFERRED = ("deferred_deleting", "error_deferred_deleting")
 
 
 def _of_type(value: str, _req: Request) -> ColumnElement[bool]:

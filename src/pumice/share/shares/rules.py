@@ -9,6 +9,7 @@ from sqlalchemy import exists
 from pumice.kernel.errors import ApiError, BadRequest, Forbidden
 from pumice.kernel.moves import Guard
 from pumice.kernel.operations.holds import not_read
+from pumice.share.projection import DEFERRED
 from pumice.share.shares.model import Share, ShareInstance
 from pumice.share.shares.moves import BUSY_TASKS
 from pumice.share.snapshots.model import ShareSnapshot
@@ -16,8 +17,10 @@ from pumice.share.types.specs import MOUNT_POINT_NAMES, Specs, flag
 
 _MOUNT_POINT = re.compile(r"[A-Za-z0-9_-]{1,255}")
 
+_OF_SHARE = ShareSnapshot.share_id == ShareInstance.share_id
+NOTHING_LEFT = Guard(~exists().where(_OF_SHARE), "The share has snapshots: delete them first.", Forbidden)
 NO_SNAPSHOTS = Guard(
-    ~exists().where(ShareSnapshot.share_id == ShareInstance.share_id),
+    ~exists().where(_OF_SHARE, ShareSnapshot.status.not_in(DEFERRED)),
     "The share has snapshots: delete them first.",
     Forbidden,
 )

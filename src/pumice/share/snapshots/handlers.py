@@ -108,7 +108,8 @@ def update(req: Request, snapshot: ShareSnapshot) -> dict[str, Any]:
 
 
 def delete(req: Request, snapshot: ShareSnapshot) -> None:
-    _begin(req, snapshot, operations.DELETE)
+    deferred = req.service.conf.is_deferred_deletion_enabled
+    _begin(req, snapshot, operations.DEFERRED_DELETE if deferred else operations.DELETE)
 
 
 def force_delete(req: Request, snapshot: ShareSnapshot) -> None:
@@ -125,7 +126,7 @@ def _begin(req: Request, snapshot: ShareSnapshot, kind: Kind) -> None:
         share = moves.lock(tx, Share, snapshot.share_id)
         if kind is operations.UNMANAGE and share.is_soft_deleted:
             raise Forbidden(f"Share {share.id} is in the recycle bin: restore it first.")
-        begin(tx, req, kind, req.scope.get(tx, ShareSnapshot, snapshot.id))
+        begin(tx, req, kind, req.scope.get(tx, ShareSnapshot, snapshot.id).id)
         moves.touch(tx, Share, share.id)
 
     req.service.db.write(work)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pumice.kernel import moves
 from pumice.kernel.errors import Forbidden
 from pumice.kernel.moves import End, Move
+from pumice.share.projection import deferred
 
 STATUSES = (
     "creating",
@@ -22,13 +23,14 @@ STATUSES = (
 )
 """All that may stand in a snapshot's status, and that an administrator may give it."""
 
-MOVING = frozenset(("creating", "deleting", "manage_starting", "unmanage_starting", "restoring"))
+MOVING = frozenset(("creating", "deleting", "manage_starting", "unmanage_starting", "restoring", "deferred_deleting"))
 """Those that only a live operation may hold."""
 
 TRANSITIONAL = MOVING | {"migrating", "migrating_to"}
 
 CREATE, FORCE_DELETE = moves.CREATE, moves.FORCE_DELETE
 DELETE = moves.deletion(("available", "error", "error_deleting"))
+DEFERRED_DELETE = deferred(DELETE)
 MANAGE = Move(name="manage", start=frozenset(), via="manage_starting", done="available", failed="manage_error")
 UNMANAGE = Move(
     name="unmanage",

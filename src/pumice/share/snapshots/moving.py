@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.orm import Session
 
+from pumice.kernel.auth.context import RequestContext
 from pumice.kernel.db.base import new_id
 from pumice.kernel.db.scope import everything
 from pumice.kernel.operations.holds import not_read
+from pumice.kernel.operations.journal import Journal
 from pumice.kernel.operations.kinds import Kind
 from pumice.share.backends import queue_of
 from pumice.share.projection import Projection
+from pumice.share.quotas.resources import snapshot_charge
 from pumice.share.shares.model import Share, ShareInstance
 from pumice.share.snapshots.model import ShareSnapshot, SnapshotInstance
 
@@ -23,6 +26,13 @@ if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
 
 NOT_READ = not_read(SnapshotInstance.snapshot_id, "snapshot")
+
+
+def charge_of(snapshot: ShareSnapshot) -> dict[str, int]:
+    """What a snapshot takes of its project's quotas."""
+    return snapshot_charge(snapshot.size, snapshot.share_type_id, snapshot.user_id)
+
+
 SNAPSHOTS = Projection(
     parent=ShareSnapshot,
     instance=SnapshotInstance,
@@ -30,6 +40,7 @@ SNAPSHOTS = Projection(
     shown=("status", "provider_location"),
     name="snapshot",
     resource_type="SHARE_SNAPSHOT",
+    charge=charge_of,
 )
 instance_of, project, kind = SNAPSHOTS.active, SNAPSHOTS.project, SNAPSHOTS.kind
 
@@ -99,24 +110,29 @@ def add(
     return snapshot
 
 
-def begin(tx: Session, req: Request, kind: Kind, snapshot: ShareSnapshot) -> None:
+def begin(tx: Session, req: Request, kind: Kind, snapshot_id: str) -> None:
+    """`begin_as` the request's caller, who is told the operation's id."""
+    operation_id = new_id()
+    begin_as(tx, req.service.journal, req.context, kind, snapshot_id, id=operation_id)
+    req.reply_headers["X-Operation-Id"] = operation_id
+
+
+def begin_as(tx: Session, journal: Journal, context: RequestContext, kind: Kind, snapshot_id: str, *, id: str) -> None:
     """Begin the kind's move on the instance of a snapshot whose share is locked.
 
     :raises ApiError: the status refuses, or somebody reads the snapshot
     """
-    instance = instance_of(tx, snapshot.id)
+    instance = instance_of(tx, snapshot_id)
     assert instance is not None
     source = everything().get(tx, ShareInstance, instance.share_instance_id)
-    operation_id = new_id()
-    req.service.journal.begin(
+    journal.begin(
         tx,
         kind,
-        req.context,
-        id=operation_id,
+        context,
+        id=id,
         queue=queue_of(source.backend),
         resource_id=instance.id,
         guards=[NOT_READ],
         args=arguments(instance),
     )
-    project(tx, snapshot.id)
-    req.reply_headers["X-Operation-Id"] = operation_id
+    project(tx, snapshot_id)

@@ -16,13 +16,13 @@ from pumice.share.access.model import SnapshotAccessRule
 from pumice.share.backends import alone, driver_of, refused
 from pumice.share.drivers.base import ShareRef, SnapshotRef, Snapshots
 from pumice.share.message_codes import Action, Detail
-from pumice.share.quotas.resources import snapshot_charge
+from pumice.share.projection import DEFERRED
 from pumice.share.refs import snapshot_ref
 from pumice.share.shares.manage_operations import manager_of
 from pumice.share.shares.model import Share
 from pumice.share.snapshots import exports, moves
 from pumice.share.snapshots.model import ShareSnapshot, SnapshotExportLocation, SnapshotInstance
-from pumice.share.snapshots.moving import kind
+from pumice.share.snapshots.moving import charge_of, kind
 
 WHOLE = "100%"
 
@@ -70,12 +70,8 @@ def remove_rows(tx: Session, instance: SnapshotInstance) -> None:
     snapshot = everything().get(tx, ShareSnapshot, instance.snapshot_id)
     access.forget(tx, access.SNAPSHOT, SnapshotAccessRule.snapshot_id == snapshot.id)
     tx.execute(delete(SnapshotExportLocation).where(SnapshotExportLocation.snapshot_instance_id == instance.id))
-    refund(tx, snapshot.project_id, charge_of(snapshot))
-
-
-def charge_of(snapshot: ShareSnapshot) -> dict[str, int]:
-    """What a snapshot takes of its project's quotas."""
-    return snapshot_charge(snapshot.size, snapshot.share_type_id, snapshot.user_id)
+    if snapshot.status not in DEFERRED:
+        refund(tx, snapshot.project_id, charge_of(snapshot))
 
 
 def _manage(run: Run) -> Outcome:
@@ -121,8 +117,9 @@ CREATE = kind(
     action=Action.CREATE,
 )
 DELETE = kind("delete", moves.DELETE, steps={"run": alone(_delete)}, action=Action.DELETE)
+DEFERRED_DELETE = kind("deferred_delete", moves.DEFERRED_DELETE, steps={"run": alone(_delete)})
 FORCE_DELETE = kind("force_delete", moves.FORCE_DELETE, steps={"run": alone(_delete)}, action=Action.DELETE)
 MANAGE = kind("manage", moves.MANAGE, steps={"run": alone(_manage)}, action=Action.CREATE)
 UNMANAGE = kind("unmanage", moves.UNMANAGE, steps={"run": alone(_unmanage)})
 
-KINDS = (CREATE, DELETE, FORCE_DELETE, MANAGE, UNMANAGE)
+KINDS = (CREATE, DELETE, DEFERRED_DELETE, FORCE_DELETE, MANAGE, UNMANAGE)

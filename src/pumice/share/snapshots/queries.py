@@ -10,6 +10,7 @@ from pumice.kernel.db.filters import pairs
 from pumice.kernel.db.paging import Filter, Listing
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import NotFound
+from pumice.share.projection import DEFERRED
 from pumice.share.snapshots.model import ShareSnapshot, SnapshotExportLocation, SnapshotInstance
 from pumice.share.snapshots.shapes import (
     InstanceDetail,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pumice.kernel.api.views import View
 
 ALL_PROJECTS = "share_snapshot:list_all_projects"
+SEE_DEFERRED = "share_snapshot:list_snapshots_in_deferred_deletion_states"
 
 SNAPSHOTS: Listing[ShareSnapshot] = Listing(
     ShareSnapshot,
@@ -70,11 +72,14 @@ def detail(req: Request) -> dict[str, Any]:
 
 def _list(req: Request, view: type[View]) -> dict[str, Any]:
     with req.service.db.read() as tx:
-        page = SNAPSHOTS.page(tx, req, scope=req.list_scope_by(ALL_PROJECTS))
+        shown = [] if req.allowed(SEE_DEFERRED) else [ShareSnapshot.status.not_in(DEFERRED)]
+        page = SNAPSHOTS.page(tx, req, scope=req.list_scope_by(ALL_PROJECTS), where=shown)
     return req.page("snapshots", view, page, links_key="share_snapshots_links")
 
 
 def show(req: Request, snapshot: ShareSnapshot) -> dict[str, Any]:
+    if snapshot.status in DEFERRED and not req.allowed(SEE_DEFERRED):
+        raise NotFound(f"Snapshot {snapshot.id} could not be found.")
     return {"snapshot": req.view(SnapshotDetail, snapshot)}
 
 

@@ -158,4 +158,7 @@ ROUTES = [
     ),
 ]
 
-RULES = [Rule(name=queries.ALL_PROJECTS, check=ADMIN, doc="List the snapshots of all projects")]
+RULES = [
+    Rule(name=queries.ALL_PROJECTS, check=ADMIN, doc="List the snapshots of all projects"),
+    Rule(name=queries.SEE_DEFERRED, check=ADMIN, doc="See snapshots whose deletion waits"),
+]
