@@ -13,7 +13,15 @@ from typing import Any
 import pytest
 from falcon.testing import Result
 
+from pumice.kernel.operations.claims import Claims
+from pumice.kernel.operations.ownership import LeaseLost
+from pumice.kernel.operations.worker import Run
+from pumice.kernel.scheduling.placing import SCHEDULER, Placer, schedule
+from pumice.kernel.scheduling.scheduler import Scheduler
+from pumice.kernel.scheduling.view import PoolView, backend_states
 from pumice.share.service import ShareService
+from pumice.share.shares.model import ShareInstance
+from pumice.share.shares.placement import request_of
 from tests.support.atonce import REFUSALS, at_once, codes, held, winner
 from tests.support.shareservice import Shares
 from tests.support.waiting import eventually
@@ -190,3 +198,30 @@ def test_a_forced_delete_in_the_middle_of_a_create_leaves_nothing(shares: Shares
         shares.act(share, "force_delete", who="admin_a")
     assert shares.rest(f"/shares/{share}") == "gone"
     eventually(lambda: not shares.all_wrong())  # the create that was taken away comes back and tidies up
+
+
+def test_a_scheduler_that_comes_back_too_late_places_nothing(tmp_path: Path) -> None:
+    backends = {name: {"share_driver": "simulated"} for name in ("one", "other")}
+    shares = Shares(tmp_path, backends, sections={"operations": {"lease": 0.4, "sweep_interval": 0.1}})
+    service = shares.service
+    service.start({service.part})
+    share = new(shares).json["share"]["id"]
+    with service.db.read() as tx:
+        (instance,) = tx.query(ShareInstance).all()
+    operation = Claims(service.journal, "a scheduler that stands still", [SCHEDULER]).claim(instance.operation_id or "")
+    assert operation is not None
+    for driver in shares.drivers():
+        driver.dial("create_share", hang=True)
+    service._start_scheduler()
+    eventually(lambda: any(driver.calls["create_share"] for driver in shares.drivers()))
+    view = PoolView(service.db, lambda tx: backend_states(tx, service.worker_binary, 60))
+    placer = Placer(Scheduler([], []), view, binary=service.worker_binary, part=service.part, refusal=service.refusal)
+    late = Run(service.journal, operation, placer)
+    with pytest.raises(LeaseLost):
+        schedule(late, instance, lambda tx: request_of(tx, late, instance))
+    for driver in shares.drivers():
+        driver.undial()
+        driver.release()
+    assert shares.rest(f"/shares/{share}") == "available"
+    assert shares.all_wrong() == []
+    service.stop()

@@ -17,6 +17,7 @@ from pumice.kernel.operations.claims import Claims
 from pumice.kernel.operations.journal import Journal
 from pumice.kernel.operations.kinds import Done, Kind, Next, Outcome
 from pumice.kernel.operations.model import Lane, Operation, State
+from pumice.kernel.operations.ownership import LeaseLost
 from pumice.kernel.operations.waiting import Waiter
 from pumice.kernel.operations.worker import TOO_LATE, Run, Worker
 from tests.kernel.things import (
@@ -175,6 +176,18 @@ def test_a_successor_on_the_same_host_takes_over_at_once(db: Database, shop: Sho
     shop.worker(journal, lease=3600)
     until(lambda: status(db, thing) == "painted")
     assert operation_of(db, id).fences == 1
+
+
+def test_without_a_renewal_within_the_lease_there_is_no_further_storage_call(db: Database, shop: Shop) -> None:
+    journal = shop.journal(paint_kind())
+    id = paint(journal, add_thing(db))
+    operation = Claims(journal, "here", ["q"]).claim(id)
+    assert operation is not None
+    run = Run(journal, operation, None, lease=60)
+    run.check()
+    run.renewed_at -= 61
+    with pytest.raises(LeaseLost, match="not renewed"):
+        run.check()
 
 
 def test_elsewhere_the_beat_must_have_stood_still(db: Database, shop: Shop) -> None:

@@ -32,6 +32,14 @@ def own(tx: Session, statement: UpdateBase) -> None:
         raise LeaseLost("the operation has another owner or has ended")
 
 
+def hold(tx: Session, operation: Operation) -> None:
+    """Let a transaction in the middle of a step count only while the run that `operation` was claimed for has it.
+
+    :raises LeaseLost:
+    """
+    own(tx, mine(operation).values(updated_at=utcnow()))
+
+
 def claimed(owner: str) -> dict[str, Any]:
     """What a claim writes."""
     return {

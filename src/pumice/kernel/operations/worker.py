@@ -44,14 +44,19 @@ class Run:
 
     :ivar operation: its row when it was claimed
     :ivar environment: what the worker was given for the operation's queue (the backend; the scheduler)
+    :param lease: seconds after the last renewal from which on others may have it
     """
 
-    def __init__(self, journal: Journal, operation: Operation, environment: Any) -> None:
+    def __init__(
+        self, journal: Journal, operation: Operation, environment: Any, *, lease: float = float("inf")
+    ) -> None:
         self.journal = journal
         self.db = journal.db
         self.operation = operation
         self.environment = environment
         self.lost = threading.Event()
+        self.renewed_at = time.monotonic()
+        self._lease = lease
         self._progress_at = 0.0
 
     @property
@@ -65,10 +70,12 @@ class Run:
     def check(self) -> None:
         """To be called before each storage call.
 
-        :raises LeaseLost: a successor has the operation, or it was cancelled
+        :raises LeaseLost: a successor has the operation or may have it, or it was cancelled
         """
         if self.lost.is_set():
             raise LeaseLost(f"operation {self.operation.id} is not ours any more")
+        if time.monotonic() - self.renewed_at > self._lease:  # we stood still, or the database was away
+            raise LeaseLost(f"the lease of operation {self.operation.id} was not renewed in time")
 
     def expect(self, signal: str) -> None:
         """To be called before asking somebody who will answer with `signal`, for which the step then `Wait`s: it is
@@ -194,7 +201,7 @@ class Worker:
 
     def run(self, operation: Operation) -> None:
         """Run one step of an operation that is ours, and write how it ended."""
-        run = Run(self.journal, operation, self.queues.get(operation.queue))
+        run = Run(self.journal, operation, self.queues.get(operation.queue), lease=self._lease)
         with self._lock:
             self._runs[operation.id] = run
         context = RequestContext(
@@ -271,8 +278,10 @@ class Worker:
                     LOG.exception("leases could not be renewed")
 
     def _renew(self, runs: Sequence[Run]) -> None:
+        now = time.monotonic()
         held = self._claims.beat([run.operation.id for run in runs])
         for run in runs:
+            run.renewed_at = now
             if (run.operation.id, run.operation.attempt) not in held:
                 run.lost.set()
 

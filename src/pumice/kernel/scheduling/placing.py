@@ -21,6 +21,7 @@ from pumice.kernel.messages import Code
 from pumice.kernel.moves import End
 from pumice.kernel.operations.kinds import Failure, Next
 from pumice.kernel.operations.model import Operation
+from pumice.kernel.operations.ownership import hold
 from pumice.kernel.operations.worker import Run
 from pumice.kernel.scheduling import pool
 from pumice.kernel.scheduling.pool import PoolState
@@ -76,10 +77,12 @@ class Placer:
 
         :raises Failure: no pool will do
         :raises RoomUnsure:
+        :raises LeaseLost: another scheduler has the operation
         """
 
         def claim(chosen: PoolState) -> bool:
             def work(tx: Session) -> bool | None:
+                hold(tx, run.operation)
                 if not services.takes_new(tx, chosen.backend, self._binary):
                     return None
                 won = pool.claim(tx, chosen.host, request.gb, thick=request.thick)
