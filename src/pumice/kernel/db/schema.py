@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from oslo_db import exception as db_errors
-from sqlalchemy import text
+from sqlalchemy import inspect, text
 
 from pumice.kernel.db.engine import Database
 
@@ -22,10 +21,9 @@ class SchemaError(Exception):
 def current(db: Database) -> str | None:
     """The version of the database's schema; None when it has none yet."""
     with db.engine.connect() as connection:
-        try:
-            version: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
-        except db_errors.DBNonExistentTable:
+        if not inspect(connection).has_table("alembic_version"):
             return None
+        version: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
         return version
 
 
