@@ -57,6 +57,7 @@ SHARES: Listing[Share] = Listing(
     "share",
     configured=(
         "name",
+        "display_name",
         "description",
         "status",
         "share_server_id",
@@ -105,6 +106,7 @@ SHARES: Listing[Share] = Listing(
         "host": Share.host,
         "share_proto": Share.proto,
         "availability_zone": Share.availability_zone,
+        "availability_zone_id": Share.availability_zone,
         "user_id": Share.user_id,
         "project_id": Share.project_id,
         "name": Share.name,

@@ -33,7 +33,7 @@ SEE_DEFERRED = "share_snapshot:list_snapshots_in_deferred_deletion_states"
 SNAPSHOTS: Listing[ShareSnapshot] = Listing(
     ShareSnapshot,
     "share_snapshot",
-    configured=("name", "status", "share_id", "size", "description", "metadata", "project_id"),
+    configured=("name", "display_name", "status", "share_id", "size", "description", "metadata", "project_id"),
     filters=(
         Filter("name", ShareSnapshot.name),
         Filter("display_name", ShareSnapshot.name),
