@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from oslo_config import cfg
-
 from pumice.block import invariants as of_volumes
-from pumice.block.service import BlockService
-from pumice.kernel.serving import BackendService
 from pumice.share import invariants as of_shares
-from pumice.share.service import ShareService
 from tests.support.shareservice import CAPABLE
 
 
@@ -28,8 +23,7 @@ class Ask(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """:param make: the service on its configuration
-    :param prefix: of its paths; {project} is the caller's
+    """:param prefix: of its paths; {project} is the caller's
     :param sections: of its configuration: without quotas
     :param invariants: its module of that name
     :param part: the word for what serves backends, of commands and options
@@ -39,7 +33,6 @@ class Served:
     """
 
     name: str
-    make: Callable[[cfg.ConfigOpts], BackendService]
     prefix: str
     headers: Mapping[str, str]
     sections: Mapping[str, Mapping[str, Any]]
@@ -52,7 +45,6 @@ class Served:
 
 BLOCK = Served(
     name="block",
-    make=BlockService,
     prefix="/v3/{project}",
     headers={"OpenStack-API-Version": "volume 3.71"},
     sections={"DEFAULT": dict.fromkeys(("quota_volumes", "quota_snapshots", "quota_gigabytes"), -1)},
@@ -63,7 +55,6 @@ BLOCK = Served(
 )
 SHARE = Served(
     name="share",
-    make=ShareService,
     prefix="/v2",
     headers={"X-OpenStack-Manila-API-Version": "2.99"},
     sections={
@@ -76,4 +67,3 @@ SHARE = Served(
     enabled="enabled_share_backends",
     first=[Ask("POST", "/types", {"share_type": {"name": "default", "extra_specs": CAPABLE}}, "admin")],
 )
-SERVED = {served.name: served for served in (BLOCK, SHARE)}

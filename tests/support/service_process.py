@@ -11,18 +11,18 @@ import os
 import signal
 import sys
 import threading
+from importlib import import_module
 
 from cheroot.wsgi import Server
 
 from pumice.kernel import config, logging
 from tests.support.identity import Identity
-from tests.support.served import SERVED
 
 
 def main(name: str, port: int) -> None:
     conf = config.load(name, [os.environ["PUMICE_CONFIG_FILE"]])
     logging.setup(conf)
-    service = SERVED[name].make(conf)
+    service = import_module(f"pumice.{name}.service").SERVICE(conf)
     service.start()
     server = Server(("127.0.0.1", port), service.wsgi(lambda app: Identity(app, service.policy)), numthreads=32)
     server.prepare()
