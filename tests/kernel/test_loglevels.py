@@ -19,9 +19,9 @@ def api() -> Iterator[LogLevels]:
     """The API's end; there is a worker of a cluster too."""
     bus = LocalBus()
     api, worker = LogLevels(bus), LogLevels(bus)
-    api.listen()
     api.answer_as(*API)
     worker.answer_as(*WORKER, "cluster@sim")
+    worker.start()
     LOGGER.setLevel("INFO")
     yield api
     bus.close()

@@ -14,9 +14,9 @@ from pumice.block.types import handlers as type_handlers
 from pumice.block.types import routes as types
 from pumice.block.volumes import queries as volume_queries
 from pumice.block.volumes import routes as volumes
+from pumice.kernel.api.table import Api
 from pumice.kernel.api.versions import Dialect, Version
 from pumice.kernel.operations import api as operations
-from pumice.kernel.service import Api
 
 DIALECT = Dialect(
     service="volume",

@@ -12,7 +12,6 @@ from pumice.block.compute import Compute
 from pumice.block.kinds import KINDS
 from pumice.block.message_codes import Detail
 from pumice.block.quotas.resources import quotas_of
-from pumice.block.routes import API
 from pumice.block.types.lookup import ensure_default_type
 from pumice.block.volumes.placement import lookups
 from pumice.kernel import config
@@ -28,7 +27,7 @@ class BlockService(BackendService):
     refusal = Detail.NO_BACKEND
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
-        super().__init__("block", conf, API, KINDS, quotas_of(conf))
+        super().__init__("block", conf, KINDS, quotas_of(conf))
         self.compute = Compute(conf)
 
     def prepare(self) -> None:

@@ -70,7 +70,8 @@ def deliver(callback: Callable[[Any], None], message: Any) -> None:
 class LocalBus:
     """The bus when everything is one process: one small thread hands messages over in well under 1 ms.
 
-    oslo.messaging's `fake://` would do the same job, but its listeners poll every 50 ms.
+    There is no thread until somebody listens. oslo.messaging's `fake://` would do the same job, but its listeners
+    poll every 50 ms.
     """
 
     def __init__(self) -> None:
@@ -81,7 +82,7 @@ class LocalBus:
         self._subscribers: dict[str, deque[Callable[[Payload], None]]] = {}
         self._outbox: queue.Queue[Callable[[], None] | None] = queue.Queue(OUTBOX)
         self._thread = threading.Thread(target=self._hand_over, name="bus", daemon=True)
-        self._thread.start()
+        self._started = False
 
     def ring(self, queue: str, operation_id: str) -> None:
         if queue in self._listeners:
@@ -104,7 +105,7 @@ class LocalBus:
             self._subscribers.clear()
         # The thread looks at `_closed` before each message; this wakes it when there is none.
         self._send(None)
-        if threading.current_thread() is not self._thread:
+        if self._started and threading.current_thread() is not self._thread:
             self._thread.join(5)
 
     def _register(
@@ -124,6 +125,9 @@ class LocalBus:
 
         with self._lock:
             table.setdefault(name, deque()).append(entry)
+            if not self._started:
+                self._started = True
+                self._thread.start()
         return end
 
     def _send(self, delivery: Callable[[], None] | None) -> None:

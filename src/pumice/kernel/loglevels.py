@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 import uuid
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ ASKED, ANSWERED = "logs.asked", "logs.answered"
 """Topics on the bus: a `Question` as a dict; {"id", "host", "binary", "levels"}."""
 PATIENCE = 2.0
 """Seconds that answers are waited for."""
+
+ASK_AGAIN = 0.5
 
 Who = tuple[str, str]
 """Host and binary."""
@@ -58,15 +61,10 @@ class LogLevels:
 
     def answer_as(self, host: str, binary: str, cluster: str | None = None) -> None:
         """Answer for a service of this process."""
-        if not self._names:
-            self._bus.subscribe(ASKED, self._asked)
         self._names.append((host, binary, cluster))
 
-    def listen(self) -> None:
-        """To be called once in processes that ask."""
-        if not self._listens:
-            self._listens = True
-            self._bus.subscribe(ANSWERED, self._answered)
+    def start(self) -> None:
+        self._bus.subscribe(ASKED, self._asked)
 
     def change(self, question: Question) -> None:
         """Set levels, here at once and elsewhere soon."""
@@ -81,12 +79,21 @@ class LogLevels:
         mine = dict.fromkeys(self._meant(question), _levels(question.prefix))
         waiting = _Waiting(set(expected) - mine.keys(), dict(mine))
         if waiting.missing:
-            id = uuid.uuid4().hex
-            self._waiting[id] = waiting
-            self._tell(id, question)
-            waiting.all_here.wait(PATIENCE)
-            del self._waiting[id]
+            self._ask(question, waiting)
         return dict(waiting.answers)
+
+    def _ask(self, question: Question, waiting: _Waiting) -> None:
+        if not self._listens:
+            self._listens = True
+            self._bus.subscribe(ANSWERED, self._answered)
+        id = uuid.uuid4().hex
+        self._waiting[id] = waiting
+        end = time.monotonic() + PATIENCE
+        # Asked again and again: a broker gives no answers until it has the subscription, which takes a moment.
+        while not waiting.all_here.is_set() and (rest := end - time.monotonic()) > 0:
+            self._tell(id, question)
+            waiting.all_here.wait(min(ASK_AGAIN, rest))
+        del self._waiting[id]
 
     def _tell(self, id: str, question: Question) -> None:
         parts = {"binary": question.binary, "server": question.server}

@@ -123,7 +123,7 @@ class MessagingBus:
 
     A cast to a topic that nobody declared yet is lost without an error, one more reason why this is only a
     doorbell. Sending is done by one thread from a bounded outbox: while the broker is away the outbox fills up
-    and what does not fit is dropped.
+    and what does not fit is dropped. There is no thread and no connection until something is sent or listened for.
 
     :param conf: the service's; `transport_url` and the files with `[oslo_messaging_rabbit]`
     """
@@ -136,8 +136,7 @@ class MessagingBus:
         self._closed = False
         self._lock = threading.Lock()
         self._listeners: set[_Listener] = set()
-        self._sender = threading.Thread(target=self._send_all, name="bus-sender", daemon=True)
-        self._sender.start()
+        self._sender: threading.Thread | None = None
 
     def ring(self, queue: str, operation_id: str) -> None:
         self._post(_Mail(self._topic("queue", queue), fanout=False, message=operation_id))
@@ -163,8 +162,9 @@ class MessagingBus:
             self._outbox.put_nowait(None)
         except queue.Full:
             LOG.debug("closing with a full outbox")
-        # The sender may hang in a connection attempt; it is a daemon and ends with the process then.
-        self._sender.join(STOP_SECONDS)
+        if self._sender is not None:
+            # It may hang in a connection attempt; it is a daemon and ends with the process then.
+            self._sender.join(STOP_SECONDS)
         self._transport.cleanup()
 
     def _topic(self, kind: str, name: str) -> str:
@@ -185,10 +185,18 @@ class MessagingBus:
     def _post(self, mail: _Mail) -> None:
         if self._closed:
             return
+        if self._sender is None:
+            self._start_sender()
         try:
             self._outbox.put_nowait(mail)
         except queue.Full:
             self.dropped += 1
+
+    def _start_sender(self) -> None:
+        with self._lock:
+            if self._sender is None:
+                self._sender = threading.Thread(target=self._send_all, name="bus-sender", daemon=True)
+                self._sender.start()
 
     def _send_all(self) -> None:
         client = oslo_messaging.get_rpc_client(self._transport, oslo_messaging.Target(exchange=EXCHANGE), retry=0)

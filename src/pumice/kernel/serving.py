@@ -26,7 +26,7 @@ from pumice.kernel.scheduling.plugins import Lookups, load_filters, load_weigher
 from pumice.kernel.scheduling.scheduler import Scheduler
 from pumice.kernel.scheduling.view import PoolView, backend_states
 from pumice.kernel.scheduling.weighers import CHOICES
-from pumice.kernel.service import Api, Service
+from pumice.kernel.service import Service
 from pumice.kernel.services import Identity
 
 LOG = logging.getLogger(__name__)
@@ -34,19 +34,17 @@ LOG = logging.getLogger(__name__)
 
 class BackendService(Service):
     """:cvar scheduler_binary, worker_binary: the names by which clients and operators' tools know the workers
-    :cvar part: the name of the part that serves backends, and of their queues
     :cvar refusal, refusals, placing: the user's message when no pool will do (`kernel.scheduling.placing.Placer`)
     """
 
     scheduler_binary: ClassVar[str]
     worker_binary: ClassVar[str]
-    part: ClassVar[str]
     refusal: ClassVar[Code]
     refusals: ClassVar[Mapping[str, Code]] = MappingProxyType({})
     placing: ClassVar[Code | None] = None
 
-    def __init__(self, name: str, conf: cfg.ConfigOpts, api: Api, kinds: Iterable[Kind], quotas: Quotas) -> None:
-        super().__init__(name, conf, api, kinds, quotas)
+    def __init__(self, name: str, conf: cfg.ConfigOpts, kinds: Iterable[Kind], quotas: Quotas) -> None:
+        super().__init__(name, conf, kinds, quotas)
         self.locks = Locks(conf)
         self.backends: list[Backend[Any]] = []
         self._workers: list[Worker] = []
@@ -67,8 +65,8 @@ class BackendService(Service):
 
     def start(self, parts: Collection[str] | None = None) -> None:
         """Start workers in this process: the scheduler ("scheduler") and those of backends (`part`), or both."""
-        super().start()
         self.prepare()
+        super().start()
         parts = {SCHEDULER, self.part} if parts is None else parts
         if self.part in parts:
             self.locks.start()

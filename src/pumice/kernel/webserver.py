@@ -1,7 +1,7 @@
 """The web server of `pumice block api` and `pumice share api`: gunicorn, with threads.
 
-One process loads everything and forks the others, which share its memory. What must not be shared (connections,
-threads) each of them makes for itself. SIGTERM closes the port and lets requests end for `graceful_shutdown_timeout`
+One process makes the service and forks the others, which share its memory; connections and threads each of them makes
+for itself. SIGTERM closes the port and lets requests end for `graceful_shutdown_timeout`
 seconds; SIGHUP reads the files again and replaces the children one by one with none of their requests lost, and keeps
 those that run when the files are wrong.
 """
@@ -12,20 +12,21 @@ import gc
 import logging
 import time
 from collections.abc import Callable
-from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
 from oslo_config import cfg
+from oslo_db.exception import DBConnectionError
 
 from pumice.kernel import logging as kernel_logging
-from pumice.kernel.config import options_of
-from pumice.kernel.db import schema
-from pumice.kernel.db.engine import Database
+from pumice.kernel.config import ConfigError, options_of
+from pumice.kernel.db.schema import SchemaError
 from pumice.kernel.processes import once_reachable, reload
 from pumice.kernel.serving import BackendService
-from pumice.kernel.wsgi import Application
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
 
 LOG = logging.getLogger(__name__)
 
@@ -86,25 +87,31 @@ class _Server(BaseApplication):  # type: ignore[misc]
         for setting, value in settings.items():
             self.cfg.set(setting, value)
 
-    def load(self) -> Application:
-        once_reachable(self._check_schema, time.sleep)
+    def load(self) -> WSGIApplication:
+        self.service, app = once_reachable(lambda: self._built(self.conf), time.sleep)
+        return app
+
+    def _built(self, conf: cfg.ConfigOpts) -> tuple[BackendService, WSGIApplication]:
+        service = self._make(conf)
+        app = service.wsgi()
         gc.collect()
         gc.freeze()  # or every collection in a child would write to, and so copy, what it shares with the others
-        return Application(lambda: self._make(self.conf))
-
-    def _check_schema(self) -> None:
-        with closing(Database(self.conf.database.connection)) as database:
-            schema.check(database, self._name)
+        return service, app
 
     def reload(self) -> None:
-        self.conf = reload(self._load, self.conf, f"{self._name}-api")
+        conf = reload(self._load, self.conf, f"{self._name}-api")
+        try:
+            self.service, self.callable = self._built(conf)
+        except (ConfigError, SchemaError, DBConnectionError) as error:
+            LOG.error("what was in force stays: %s", error)
+        else:
+            self.conf = conf
         super().reload()
 
 
 def _begin(worker: Any) -> None:
-    once_reachable(worker.wsgi.start, time.sleep)
+    once_reachable(lambda: worker.app.service.start(()), time.sleep)
 
 
 def _end(_server: Any, worker: Any) -> None:
-    if worker.wsgi is not None:
-        worker.wsgi.stop()
+    worker.app.service.stop()

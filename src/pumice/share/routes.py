@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from pumice.kernel.api.table import Api
 from pumice.kernel.api.versions import Dialect, Version
 from pumice.kernel.operations import api as operations
-from pumice.kernel.service import Api
 from pumice.share import messages, replicas
 from pumice.share.access import listing as rule_listing
 from pumice.share.access import routes as access

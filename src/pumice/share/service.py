@@ -16,7 +16,6 @@ from pumice.share.backends import QUEUE, ShareBackend
 from pumice.share.kinds import KINDS
 from pumice.share.message_codes import REFUSED_BY, Action, Detail
 from pumice.share.quotas.resources import quotas_of
-from pumice.share.routes import API
 from pumice.share.shares import deletion
 from pumice.share.shares.placement import lookups
 from pumice.share.transfers import offers
@@ -30,7 +29,7 @@ class ShareService(BackendService):
     refusal, refusals, placing = Detail.NO_BACKEND, REFUSED_BY, Action.PLACE
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
-        super().__init__("share", conf, API, KINDS, quotas_of(conf))
+        super().__init__("share", conf, KINDS, quotas_of(conf))
 
     def prepare(self) -> None:
         """Nothing: types are the operator's to make."""

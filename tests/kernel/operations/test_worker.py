@@ -363,7 +363,6 @@ def test_an_operation_that_cannot_be_ended_keeps_the_sweep_from_no_other(db: Dat
 def test_a_waiter_is_told_of_the_end(db: Database, shop: Shop) -> None:
     journal = shop.journal(paint_kind())
     waiter = Waiter(journal)
-    waiter.listen()
     shop.worker(journal)
     id = "00000000-0000-0000-0000-000000000001"
     thing = add_thing(db)

@@ -23,17 +23,14 @@ class Waiter:
         self._bus = journal.bus
         self._listens = False
 
-    def listen(self) -> None:
-        """Be woken at once, in processes where somebody will wait: by looks alone it takes longer."""
-        if not self._listens:
-            self._listens = True
-            self._bus.subscribe(FINISHED, self._finished)
-
     def wait(self, id: str, timeout: float) -> Operation | None:
         """The operation once it has ended, or None after `timeout` seconds."""
         ended = threading.Event()
         with self._lock:
             self._waiting[id].add(ended)
+            if not self._listens:
+                self._listens = True
+                self._bus.subscribe(FINISHED, self._finished)
         end = time.monotonic() + timeout
         try:
             while True:
