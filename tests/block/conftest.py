@@ -10,6 +10,7 @@ from typing import Any
 
 import falcon.testing
 import pytest
+from oslo_config import cfg
 
 from pumice.block.admin import binaries
 from pumice.block.quotas.resources import quotas_of
@@ -17,6 +18,7 @@ from pumice.block.routes import API
 from pumice.block.types.lookup import ensure_default_type
 from pumice.kernel import config
 from pumice.kernel.api.routes import Route, Rule
+from pumice.kernel.api.table import Api
 from pumice.kernel.db import migrations
 from pumice.kernel.db.engine import Database
 from pumice.kernel.service import Service
@@ -69,7 +71,16 @@ class BlockApi:
 
 
 class _Served(Service):
-    api_binary = binaries.API
+    """A service of its own rows."""
+
+    api_binary, part = binaries.API, "volume"
+
+    def __init__(self, conf: cfg.ConfigOpts, api: Api) -> None:
+        super().__init__("block", conf, [], quotas_of(conf))
+        self._api = api
+
+    def api(self) -> Api:
+        return self._api
 
 
 @pytest.fixture(scope="session")
@@ -112,7 +123,7 @@ def make_api(tmp_path: Path, empty_database: Path) -> Iterator[MakeApi]:
         general = {"state_path": str(directory), "host": "here", **options}
         given = {"DEFAULT": general, "database": {"connection": url}, **(sections or {})}
         conf = config.load("block", [file], given)
-        service = _Served("block", conf, replace(API, table=routes, rules=rules), [], quotas_of(conf))
+        service = _Served(conf, replace(API, table=routes, rules=rules))
         services.append(service)
         service.db.write(ensure_default_type)
         return BlockApi(service)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 import click
 from oslo_policy import policy as oslo
 
 from pumice.cli.service import load, service_option
-from pumice.kernel.api.front import api_of
 from pumice.kernel.auth import policy as rules
 
 
@@ -36,5 +36,5 @@ def list_rules(files: Sequence[Path], service: str) -> None:
 
 
 def _defaults(service: str) -> list[oslo.RuleDefault]:
-    api = api_of(service)
+    api = import_module(f"pumice.{service}.routes").API
     return rules.defaults_of(api.table, api.rules, api.helpers, api.helper_of)

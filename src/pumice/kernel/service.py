@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -27,6 +28,7 @@ from pumice.kernel.quotas import Quotas
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
 
+    from pumice.kernel.api.table import Api
     from pumice.kernel.auth.policy import Policy
 
 LOG = logging.getLogger(__name__)
@@ -69,6 +71,11 @@ class Service:
     @property
     def state_path(self) -> Path:
         return Path(self.conf.state_path)
+
+    def api(self) -> Api:
+        """What `wsgi` serves."""
+        api: Api = import_module(f"pumice.{self.name}.routes").API
+        return api
 
     def wsgi(self, authentication: Callable[[WSGIApplication], WSGIApplication] | None = None) -> WSGIApplication:
         """The API with authentication in front of it.

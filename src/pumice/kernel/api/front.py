@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,15 +20,9 @@ if TYPE_CHECKING:
     from pumice.kernel.service import Service
 
 
-def api_of(name: str) -> Api:
-    """:param name: of the service"""
-    api: Api = import_module(f"pumice.{name}.routes").API
-    return api
-
-
 def front(service: Service, authentication: Callable[[WSGIApplication], WSGIApplication] | None) -> WSGIApplication:
     """The application of `Service.wsgi`; the service has policy and filters of lists then."""
-    api = api_of(service.name)
+    api = service.api()
     service.policy = Policy(service.conf, defaults_of(api.table, api.rules, api.helpers, api.helper_of))
     service.resource_filters = _resource_filters(service, api)
     app = build_app(service, api.table, api.rules, api.dialect)
