@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from pumice.kernel.messages import Message
+from pumice.share.message_codes import REFUSED_BY
 from tests.support.identity import PROJECT_A
 from tests.support.shareservice import CAPABLE, Shares
 
@@ -253,3 +254,7 @@ def test_from_224_the_parent_must_support_copies(shares: Shares) -> None:
     made = new(shares, snapshot_id=taken, share_type="alone", version="2.23")
     assert made["status"] == "creating"
     assert shares.rest(f"/shares/{made['id']}") == "available"
+
+
+def test_messages_about_placing_have_the_words_that_clients_look_for() -> None:
+    assert all(detail.text.startswith("No storage could be allocated") for detail in REFUSED_BY.values())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from jeepney.io.blocking import open_dbus_connection
 
 from pumice.kernel.drivers import BackendError
 
+from .base import plain
 from .ganesha_files import Client
 
 _MANAGER = DBusAddress(
@@ -98,4 +100,6 @@ class _Refused(BackendError):
 def _client(entry: Sequence[Any]) -> Client:
     text, options = entry[0], entry[-2]
     level = "rw" if options & _WRITE else "ro" if options & _READ else "none"
-    return Client(text.removesuffix("/128" if ":" in text else "/32"), level)
+    with suppress(ValueError):  # it need not be a network: a file of somebody else's may name hosts
+        text = plain(ip_network(text))
+    return Client(text, level)
