@@ -135,7 +135,8 @@ TASKS = (
 DELETABLE = frozenset(("available", "error", "inactive"))
 
 CREATE, FORCE_DELETE = moves.CREATE, moves.FORCE_DELETE
-DELETE = moves.deletion(DELETABLE, Forbidden)
+# A deletion that failed can be asked for again.
+DELETE = moves.deletion(DELETABLE | {"error_deleting"}, Forbidden)
 DEFERRED_DELETE = deferred(DELETE)
 EXTEND = Move(
     name="extend", start=frozenset({"available"}), via="extending", done="available", failed="extending_error"
