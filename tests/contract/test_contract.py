@@ -9,16 +9,18 @@ import pytest
 
 from pumice.block.routes import API as BLOCK
 from pumice.kernel.api.routes import Route
+from pumice.share.routes import API as SHARE
 from tests.contract.conftest import FILES
 from tests.contract.scenarios import Scenario, World, run
 
-TABLES = {"block": BLOCK.table}
+TABLES = {"block": BLOCK.table, "share": SHARE.table}
 STEPS = [
     (file.api.name, step) for file in FILES for scenario in file.scenarios for step in scenario.steps if "ask" in step
 ]
 NEVER_TAKEN = {
     "block PUT /os-services/failover_host": "no driver replicates",
     "block POST /volumes/{id}/action os-extend_volume_completion": "compute extends no volume of this driver",
+    "share GET /extensions/{alias}": "there are no extensions",
 }
 
 
