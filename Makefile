@@ -1,5 +1,6 @@
 # make up            install what is missing and run Pumice in the foreground
 # make test          install what is missing and run all checks and tests
+# make databases     run the tests of what has a database on MariaDB and on PostgreSQL too
 # make crash         twenty rounds of faults (kill -9, ...) in place of the one or two of the tests
 # make conformance   run Tempest against the Pumice that `make up` runs
 # make lock          write requirements.lock anew from pyproject.toml
@@ -8,15 +9,24 @@ SHELL := /bin/sh
 BIN := .venv/bin
 # Tests mount file systems and make network namespaces: a user runs them through sudo, which leaves no files here.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env PYTHONDONTWRITEBYTECODE=1)
+TESTS := tests/kernel tests/block tests/share
+WHERE_DATABASES_DIFFER := tests/kernel/db tests/kernel/operations tests/kernel/test_quotas.py tests/kernel/test_moves.py \
+    tests/kernel/test_services.py tests/kernel/scheduling tests/block/test_races.py tests/block/test_migrations.py \
+    tests/share/test_races.py tests/share/test_migrations.py
 export HYPOTHESIS_STORAGE_DIRECTORY := /tmp/pumice-hypothesis
 
-.PHONY: up test check crash conformance lock install install-dev
+.PHONY: up test check databases crash conformance lock install install-dev
 
 up: install
 	@exec $(BIN)/pumice up $(ARGS)
 
 test: check
 	$(AS_ROOT) $(BIN)/pytest -p no:cacheprovider $(ARGS)
+	$(if $(ARGS),,@$(MAKE) databases TESTS="$(WHERE_DATABASES_DIFFER)")
+
+databases: install-dev
+	$(AS_ROOT) $(BIN)/pytest -p no:cacheprovider $(TESTS) --database mariadb $(ARGS)
+	$(AS_ROOT) $(BIN)/pytest -p no:cacheprovider $(TESTS) --database postgresql $(ARGS)
 
 crash: install-dev
 	$(AS_ROOT) $(BIN)/pytest -p no:cacheprovider tests/faults --crash-rounds 20 --timeout 3600 $(ARGS)

@@ -1,4 +1,3 @@
-import os
 
 import pytest
 
@@ -12,13 +11,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=1, help="Seed of the random actions and moments of crash tests.")
     parser.addoption("--crash-backend", help="File with the section of a backend that a crash test is to run on.")
     parser.addoption(
-        "--database", help="URL of a MariaDB or PostgreSQL server where tests make databases of their own."
+        "--database",
+        help="Where tests make databases of their own instead of SQLite files: `mariadb` or `postgresql` for a server "
+        "started for the run, or the URL of one.",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if url := config.getoption("--database"):
-        os.environ[databases.SERVER] = url
+    if (where := config.getoption("--database")) and not hasattr(config, "workerinput"):
+        config.add_cleanup(databases.use(where))
 
 
 def pytest_unconfigure() -> None:

@@ -1,17 +1,19 @@
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, update
+from sqlalchemy.orm import Session
 
 from pumice.kernel import services
 from pumice.kernel.db.base import Base, utcnow
-from pumice.kernel.db.engine import Database
+from pumice.kernel.db.engine import Database, changed
 from pumice.kernel.heart import Heart
 from pumice.kernel.services import Cluster, Identity, WorkerService
 from tests.support.databases import url_of
@@ -65,14 +67,32 @@ def test_up_within_one_interval_after_an_outage(db: Database, tmp_path: Path) ->
     interval, down_time = 0.5, 1
     heart = Heart(db, IDENTITY, interval)
     heart.start()
-    # Nobody else can write while this transaction is open: the longest outage that SQLite can have.
-    other = sqlite3.connect(tmp_path / "db.sqlite", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    eventually(lambda: not services.is_up(rows(db)[0], utcnow(), down_time), 10)
-    other.execute("ROLLBACK")
-    other.close()
+    with nobody_writes(tmp_path):
+        eventually(lambda: not services.is_up(rows(db)[0], utcnow(), down_time), 10)
     eventually(lambda: services.is_up(rows(db)[0], utcnow(), down_time), interval + 0.2)
     heart.stop()
+
+
+@contextmanager
+def nobody_writes(tmp_path: Path) -> Iterator[None]:
+    """The row is locked, and on SQLite the whole database."""
+    locked, over = threading.Event(), threading.Event()
+
+    def lock(tx: Session) -> None:
+        changed(tx, update(WorkerService).values(topic=WorkerService.topic))
+        locked.set()
+        over.wait(30)
+
+    other = Database(url_of(tmp_path / "db.sqlite"))
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(other.write, lock)
+        assert locked.wait(10)
+        try:
+            yield
+        finally:
+            over.set()
+        written.result()
+    other.close()
 
 
 def test_it_survives_a_database_that_is_not_there_yet(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -85,7 +105,9 @@ def test_it_survives_a_database_that_is_not_there_yet(tmp_path: Path, caplog: py
     eventually(lambda: len(rows(db)) == 1, 3)
     heart.stop()
     db.close()
-    warnings = [record for record in caplog.records if record.levelname == "WARNING"]
+    warnings = [
+        record for record in caplog.records if record.name == "pumice.kernel.heart" and record.levelname == "WARNING"
+    ]
     assert len(warnings) == 1
     assert "cinder-volume" in warnings[0].getMessage()
 

@@ -9,12 +9,12 @@ from typing import Any
 LONG = 15.0
 
 
-def eventually(holds: Callable[[], Any], seconds: float = LONG) -> Any:
-    """What `holds` answers as soon as that is true."""
+def eventually(holds: Callable[[], Any], seconds: float = LONG, why: Callable[[], str] = lambda: "") -> Any:
+    """What `holds` answers as soon as that is true; where it does not become so, `why` tells more."""
     end = time.monotonic() + seconds
     while True:
         found = holds()
         if found:
             return found
-        assert time.monotonic() < end, f"{holds} does not hold after {seconds} s"
+        assert time.monotonic() < end, f"{holds} does not hold after {seconds} s {why()}"
         time.sleep(0.02)

@@ -79,16 +79,17 @@ class Quotas:
         limits = self.limits(tx, project_id, [resource for resource, delta in wanted.items() if delta > 0])
         for resource, delta in wanted.items():
             limit = limits.get(resource, UNLIMITED)
-            if not _add(tx, project_id, resource, delta, limit):
-                in_use = self._in_use(tx, project_id, resource)
-                if in_use is None:
-                    _insert(tx, insert(QuotaUsage).values(project_id=project_id, resource=resource, in_use=0))
-                    if _add(tx, project_id, resource, delta, limit):
-                        continue
+            if _add(tx, project_id, resource, delta, limit):
+                continue
+            in_use = self._in_use(tx, project_id, resource)
+            if limit != UNLIMITED and (in_use or 0) + delta > limit:
                 raise OverLimit(
                     f"The quota of {self._shown_as(tx, resource)} is exceeded: "
                     f"{delta} more are asked for, {in_use or 0} of {limit} are in use."
                 )
+            if in_use is not None:
+                raise TryAgain  # between the two statements, another transaction made the row, or room in it
+            _insert(tx, insert(QuotaUsage).values(project_id=project_id, resource=resource, in_use=delta))
 
     def limits(self, tx: Session, project_id: str, resources: Iterable[str]) -> dict[str, int]:
         """The limits that hold for a project, for each of `resources`."""
