@@ -11,7 +11,7 @@ BIN := .venv/bin
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env PYTHONDONTWRITEBYTECODE=1)
 TESTS := tests/kernel tests/block tests/share
 WHERE_DATABASES_DIFFER := tests/kernel/db tests/kernel/operations tests/kernel/test_quotas.py tests/kernel/test_moves.py \
-    tests/kernel/test_services.py tests/kernel/scheduling tests/block/test_races.py tests/block/test_migrations.py \
+    tests/kernel/test_services.py tests/kernel/scheduling/test_pool.py tests/block/test_races.py tests/block/test_migrations.py \
     tests/share/test_races.py tests/share/test_migrations.py
 export HYPOTHESIS_STORAGE_DIRECTORY := /tmp/pumice-hypothesis
 

@@ -16,6 +16,9 @@ from tests.support.waiting import eventually
 
 ADDRESS = "127.0.0.1"
 START_SECONDS = 60.0
+MEMORY = Path("/dev/shm")
+NEEDED = 6 << 30
+"""Bytes: the databases of all tests, on MariaDB."""
 
 
 class Server:
@@ -28,7 +31,7 @@ class Server:
         self.name = name
         self.user = user
         # Not below tmp_path, which only its owner reaches: several of these servers refuse to be root.
-        self.directory = Path(tempfile.mkdtemp(prefix=f"pumice-{name}-"))
+        self.directory = Path(tempfile.mkdtemp(prefix=f"pumice-{name}-", dir=_place()))
         self.log = self.directory / "log"
         self._process: subprocess.Popen[bytes] | None = None
         if user:
@@ -132,3 +135,8 @@ class Server:
             self._process.wait(START_SECONDS)
         finally:
             self._process = None
+
+
+def _place() -> Path | None:
+    """Memory where there is enough of it: making tables there takes MariaDB a tenth of the time."""
+    return MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > NEEDED else None
