@@ -5,6 +5,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from pumice.block.backends import exports_lock
+from pumice.block.drivers.base import Connector, Export, VolumeRef
+from pumice.kernel.db.base import new_id
 from tests.support.blockservice import Block
 
 CONNECTOR = {"host": "h", "initiator": "iqn.2026-01.example:h"}
@@ -30,3 +33,18 @@ def test_exports_that_are_slow_to_come_back_keep_nobody_from_starting(tmp_path: 
         while block.driver.inventory().exports != {export}:
             assert time.monotonic() < end
             time.sleep(0.02)
+
+
+def test_an_export_that_no_row_asks_for_is_removed(tmp_path: Path) -> None:
+    with Block(tmp_path) as block:
+        volume = block.volume()
+        body = {"attachment": {"volume_uuid": volume, "connector": CONNECTOR}}
+        kept = block.call("POST", "/attachments", body).json["attachment"]["id"]
+        stray = Export(id=new_id(), volume=VolumeRef(id=volume, size=1, pool=""), connector=Connector(CONNECTOR))
+        block.driver.connect(stray)
+        assert block.driver.exports() == {kept: volume, stray.id: volume}
+        with block.service.locks.hold(exports_lock(volume)):
+            block.service.restore_exports()
+        assert stray.id in block.driver.exports()
+        block.service.restore_exports()
+        assert block.driver.exports() == {kept: volume}

@@ -26,6 +26,16 @@ with locks.hold("volume-1"):
     time.sleep(60)
 """
 
+COUNTER = """
+import pathlib, sys
+from pumice.kernel.locks import Locks
+from tests.kernel.test_locks import configured
+locks, file = Locks(configured(sys.argv[1])), pathlib.Path(sys.argv[1], "count")
+locks.start()
+for _ in range(50):
+    with locks.hold("volume-1"):
+        file.write_text(str(int(file.read_text()) + 1))
+"""
 
 TRY = """
 import fcntl, sys
@@ -155,3 +165,13 @@ def test_a_failed_attempt_never_ends_the_lock_of_another_thread(locks: Locks, tm
         gc.collect()
         assert not free_for_another_process(path)
     assert free_for_another_process(path)
+
+
+def test_processes_take_turns_and_leave_no_file(tmp_path: Path) -> None:
+    (tmp_path / "count").write_text("0")
+    command = [sys.executable, "-W", "ignore", "-c", COUNTER, str(tmp_path)]
+    root = Path(__file__).parents[2]
+    counters = [subprocess.Popen(command, cwd=root) for _ in range(3)]
+    assert [counter.wait(60) for counter in counters] == [0, 0, 0]
+    assert (tmp_path / "count").read_text() == "150"
+    assert not (tmp_path / "coordination" / "pumice-volume-1").exists()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from pumice.block.attachments.exports import wanted_exports
+from pumice.block.attachments.exports import known_exports, wanted_exports
 from pumice.block.compute import Compute
-from pumice.block.drivers.base import Driver, Export, SnapshotRef, VolumePoolStats, VolumeRef, features
+from pumice.block.drivers.base import Connector, Driver, Export, SnapshotRef, VolumePoolStats, VolumeRef, features
 from pumice.block.message_codes import Detail
 from pumice.block.snapshots.model import Snapshot
 from pumice.block.volumes.model import Volume
@@ -52,29 +52,41 @@ class VolumeBackend(backends.Backend[Driver]):
         self.compute = compute
 
     def keep(self, *, first: bool) -> None:
-        self.restore_exports(frozenset() if first else self._driver.inventory().exports)
-
-    def restore_exports(self, held: Collection[str]) -> None:
-        """Make again what the rows say is exported and the server has not; it has those in `held`."""
+        """Make again what the rows say is exported and the server has not, and remove what it has without a row: a
+        worker that lost its operation to another host may have made it."""
+        held = self._driver.exports()
         with self._db.read() as tx:
-            exports = [export for export in wanted_exports(tx, self.name) if export.id not in held]
-        for export in exports:
-            if self._stopping:
-                return
-            try:
-                with self.exclusive(exports_lock(export.volume.id), 0.0):
-                    self._restore(export)
-            except LockTimeout:
-                LOG.info("export %s is looked at in the next round: its volume is being changed", export.id)
-            except BackendError:
-                LOG.exception("export %s of volume %s could not be made again", export.id, export.volume.id)
+            wanted = wanted_exports(tx, self.name)
+            strays = held.keys() - known_exports(tx, held)
+        for export in wanted:
+            if first or export.id not in held:
+                self._mend(export.id, export.volume.id, self._restore)
+        for id in strays:
+            self._mend(id, held[id], self._remove)
 
-    def _restore(self, export: Export) -> None:
+    def _mend(self, id: str, volume_id: str, work: Callable[[str, str], None]) -> None:
+        """Have `work` done with an export, by its id and its volume's, unless the volume is being changed."""
+        if self._stopping:
+            return
+        try:
+            with self.exclusive(exports_lock(volume_id), 0.0):
+                work(id, volume_id)
+        except LockTimeout:
+            LOG.info("export %s is looked at in the next round: its volume is being changed", id)
+        except BackendError:
+            LOG.exception("export %s of volume %s could not be mended", id, volume_id)
+
+    def _restore(self, id: str, _volume_id: str) -> None:
         with self._db.read() as tx:
             # Its removal may have begun since.
-            wanted = wanted_exports(tx, self.name, export.id)
+            wanted = wanted_exports(tx, self.name, id)
         for one in wanted:
             self._driver.connect(one)
+
+    def _remove(self, id: str, volume_id: str) -> None:
+        LOG.warning("export %s of volume %s belongs to no attachment: it is removed", id, volume_id)
+        volume = VolumeRef(id=volume_id, size=0, pool="")
+        self._driver.disconnect(Export(id=id, volume=volume, connector=Connector({})))
 
     def capabilities(self, stats: VolumePoolStats) -> dict[str, Any]:
         return {

@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -58,6 +59,19 @@ class Locks:
         if not turn.acquire(timeout=-1 if timeout is None else timeout):
             raise LockTimeout(f"lock {name} was not free within {timeout} s")
         try:
+            lock = self._acquire(name, timeout, began)
+            try:
+                yield
+            finally:
+                if isinstance(lock, FileLock):
+                    # No file is left for each thing that ever was; who waits on this one sees that it is gone.
+                    Path(os.fsdecode(lock._lock.path)).unlink(missing_ok=True)  # noqa: SLF001
+                lock.release()
+        finally:
+            turn.release()
+
+    def _acquire(self, name: str, timeout: float | None, began: float) -> Any:
+        while True:
             lock = self._coordinator.get_lock(f"pumice-{name}".encode())
             # Not `timeout=`: the etcd driver takes that for the life of its lease.
             blocking = True if timeout is None else max(0.0, timeout - (time.monotonic() - began))
@@ -66,9 +80,6 @@ class Locks:
                     # tooz leaves the file of a failed attempt open until the lock is collected, at any later moment.
                     lock._lock.lockfile.close()  # noqa: SLF001
                 raise LockTimeout(f"lock {name} was not free within {timeout} s")
-            try:
-                yield
-            finally:
-                lock.release()
-        finally:
-            turn.release()
+            if not isinstance(lock, FileLock) or os.fstat(lock._lock.lockfile.fileno()).st_nlink:  # noqa: SLF001
+                return lock
+            lock.release()  # its holder has removed the file meanwhile: it locks nothing any more

@@ -70,7 +70,7 @@ class ShareBackend(backends.Backend[ShareDriver]):
         """
         if self._ensuring is not None and self._ensuring.is_alive():
             return
-        held = () if first else self._driver.inventory().exports
+        held = () if first else self._driver.exports()
         with self._db.read() as tx:
             found = to_ensure(tx, self.name, held)
         if found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import update
@@ -55,3 +56,11 @@ def wanted_exports(tx: Session, backend: str, id: str | None = None) -> list[Exp
         rows: Any = tx.execute(statement)
         result += [export_of(row, volume) for row, volume in rows]
     return result
+
+
+def known_exports(tx: Session, ids: Collection[str]) -> set[str]:
+    """Those of the ids that are rows', whatever becomes of these; a row is there before its export is made."""
+    found: set[str] = set()
+    for model in (Attachment, Connection):
+        found.update(tx.scalars(everything().columns(model, model.id).where(model.id.in_(ids))))
+    return found

@@ -117,6 +117,9 @@ class Driver(Protocol):
 
     def inventory(self) -> Inventory: ...
 
+    def exports(self) -> Mapping[str, str]:
+        """Every export that there is, with the id of its volume."""
+
     def create_volume(self, volume: VolumeRef) -> None:
         """Make a blank volume that reads as zeros."""
 

@@ -136,7 +136,10 @@ class FileDriver:
         with os_errors("the inventory", self._name):
             volumes, strange_volumes = _ids(self._volumes, "volume")
             snapshots, strange_snapshots = _ids(self._snapshots, "snapshot")
-        return Inventory(volumes, snapshots, self._exports.export_ids(), strange_volumes | strange_snapshots)
+        return Inventory(volumes, snapshots, frozenset(self.exports()), strange_volumes | strange_snapshots)
+
+    def exports(self) -> Mapping[str, str]:
+        return self._exports.exports()
 
     def create_volume(self, volume: VolumeRef) -> None:
         self._build(self._volume_path(volume), None, volume.size)

@@ -60,6 +60,9 @@ class SimulatedDriver(simulation.Simulation[Holding]):
     def inventory(self) -> Inventory:
         return Inventory(self._volumes.ids(), self._snapshots.ids(), self._exports.ids())
 
+    def exports(self) -> Mapping[str, str]:
+        return {id: held.origin or "" for id in self._exports.ids() if (held := self._exports.get(id))}
+
     def create_volume(self, volume: VolumeRef) -> None:
         with self._call("create_volume", volume.id):
             self._make_volume(volume, None)

@@ -131,16 +131,13 @@ class TgtExports:
             return bool(self._targets_of(volume_id))
         return False
 
-    def export_ids(self) -> frozenset[str]:
-        """The exports of this directory's volumes, and those without a unit, which a crash left half made."""
+    def exports(self) -> dict[str, str]:
+        """The exports of this directory's volumes, and those without a unit, which a crash left half made; with the
+        ids of their volumes."""
         with contextlib.suppress(TgtdAbsent), exclusive(self._lock_file):
-            return frozenset(
-                export_id
-                for target in self._tgtd.targets()
-                if (export_id := _ids_in(target.name)[1])
-                and (target.path is None or Path(target.path).parent == self._directory)
-            )
-        return frozenset()
+            here = (one for one in self._tgtd.targets() if one.path is None or Path(one.path).parent == self._directory)
+            return {export_id: volume_id for one in here for volume_id, export_id in [_ids_in(one.name)] if export_id}
+        return {}
 
     def _target_name(self, export: Export) -> str:
         if export.connection:  # made before target_prefix was changed, perhaps
@@ -238,10 +235,10 @@ class TgtExports:
                 raise
 
 
-def _ids_in(name: str) -> tuple[str, str] | tuple[None, None]:
-    """The ids of the volume and the export in a target's name, if it is one of ours."""
+def _ids_in(name: str) -> tuple[str, str]:
+    """The ids of the volume and the export in a target's name; empty if it is not one of ours."""
     ids = _IDS.search(name)
-    return (ids[1], ids[2]) if ids else (None, None)
+    return (ids[1], ids[2]) if ids else ("", "")
 
 
 def _account_prefix(export: Export) -> str:

@@ -113,6 +113,9 @@ class ShareDriver(Protocol):
 
     def inventory(self) -> Inventory: ...
 
+    def exports(self) -> frozenset[str]:
+        """The ids of the share and snapshot instances that are exported, without what rules are in force."""
+
     def create_share(self, share: ShareRef) -> Sequence[Path]:
         """Make an empty share that nobody may mount yet, and say where it is exported."""
 

@@ -140,6 +140,10 @@ class BtrfsDriver:
         leftovers = strange_shares | strange_snapshots | {f"mounts/{id}" for id in mounts - shares - snapshots}
         return Inventory(shares, snapshots, exports, leftovers)
 
+    def exports(self) -> frozenset[str]:
+        ids = (id for exporter in self._exporters.values() for id in exporter.ids())
+        return self._mounts.ids().intersection(ids)
+
     # Shares
 
     def create_share(self, share: ShareRef) -> Sequence[Location]:

@@ -107,6 +107,9 @@ class SimulatedShareDriver(simulation.Simulation[Holding]):
         exports = {id: frozenset(held.rules) for id in self._exports.ids() if (held := self._exports.get(id))}
         return Inventory(self._shares.ids(), self._snapshots.ids(), exports)
 
+    def exports(self) -> frozenset[str]:
+        return self._exports.ids()
+
     def create_share(self, share: ShareRef) -> Sequence[Path]:
         with self._call("create_share", share.id, share.share_id), self._lock:
             return self._make_share(share, None)

@@ -43,6 +43,9 @@ class Exporter(Protocol):
         :returns: rule id → how it fared, for every rule given
         """
 
+    def ids(self) -> frozenset[str]:
+        """The exports that the server has."""
+
     def exports(self) -> Mapping[str, frozenset[str]]:
         """The exports as the server has them, each with the rules in force, written as `as_text` does."""
 

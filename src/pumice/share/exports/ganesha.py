@@ -85,6 +85,11 @@ class GaneshaExporter:
                 fared[rule.id] = Applied(f"NFS-Ganesha did not take access to {rule.to}")
         return fared
 
+    def ids(self) -> frozenset[str]:
+        with self._files.exclusive():
+            numbers = self._bus.numbers()
+            return frozenset(file.id for file in self._files.all() if file.number in numbers)
+
     def exports(self) -> Mapping[str, frozenset[str]]:
         with self._files.exclusive():
             shown = {file: self._bus.show(file.number) for file in self._files.all()}

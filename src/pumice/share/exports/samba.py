@@ -93,6 +93,9 @@ class SambaExporter:
             self._close(share.name, lambda *who: not share.access(*who) or share.access(*who) != known.access(*who))
         return fared
 
+    def ids(self) -> frozenset[str]:
+        return frozenset(self.exports())
+
     def exports(self) -> Mapping[str, frozenset[str]]:
         return {id: share.texts for id, share in self._shares().items() if share.id}
 
