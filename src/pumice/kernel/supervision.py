@@ -17,6 +17,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import msgspec
 
+from pumice.kernel.auth.context import new_request_id
 from pumice.kernel.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -49,7 +50,11 @@ def supervised(watched: Watched, app: WSGIApplication) -> WSGIApplication:
         reasons = watched.trouble() if path == READY else ()
         said: dict[str, Any] = {"status": "unavailable", "reasons": reasons} if reasons else {"status": "ok"}
         text = msgspec.json.encode(said)
-        headers = [("Content-Type", "application/json"), ("Content-Length", str(len(text)))]
+        headers = [
+            ("Content-Type", "application/json"),
+            ("Content-Length", str(len(text))),
+            ("x-openstack-request-id", new_request_id()),
+        ]
         start_response("503 Service Unavailable" if reasons else "200 OK", headers)
         return [b"" if environ["REQUEST_METHOD"] == "HEAD" else text]
 
