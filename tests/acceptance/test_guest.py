@@ -12,7 +12,7 @@ import pytest
 from tests.acceptance.running import Member, Pumice
 from tests.support.guest import Guest, Network
 from tests.support.open_iscsi import INITIATOR, OpenIscsi
-from tests.support.relay import Relay
+from tests.support.relay import Relay, listener_inside
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
@@ -22,7 +22,7 @@ GIB = 2**30
 def test_a_server_keeps_its_files(pumice: Pumice, member: Member, tmp_path: Path) -> None:
     with (
         Network() as network,
-        Relay(network.inside, network.address, pumice.iscsi_port),
+        Relay(pumice.iscsi_port, listener_inside(network.inside, network.address, pumice.iscsi_port)),
         Guest(network, tmp_path) as guest,
     ):
 

@@ -13,7 +13,7 @@ from pumice.kernel.drivers import GIB
 from tests.block.drivers.conftest import volume
 from tests.support.guest import Guest, GuestError, Network
 from tests.support.open_iscsi import INITIATOR, exercise
-from tests.support.relay import Relay
+from tests.support.relay import Relay, listener_inside
 from tests.support.sections import section
 from tests.support.tgtd import TgtdServer
 
@@ -40,7 +40,11 @@ def test_a_guest_runs_commands_on_a_kernel_of_its_own(network: Network, tmp_path
 
 
 def test_a_volume_of_the_file_backend_at_a_server(network: Network, tmp_path: Path) -> None:
-    with TgtdServer() as tgtd, Relay(network.inside, network.address, tgtd.port), Guest(network, tmp_path) as guest:
+    with (
+        TgtdServer() as tgtd,
+        Relay(tgtd.port, listener_inside(network.inside, network.address, tgtd.port)),
+        Guest(network, tmp_path) as guest,
+    ):
         options = section(FileDriver, directory=str(tmp_path / "backend"), **tgtd.options)
         driver = FileDriver(options, name="files", state_dir=tmp_path)
         driver.start()

@@ -41,8 +41,10 @@ def play(kinds: Mapping[str, Sequence[Fault]], chance: Random, number: int, span
 
 
 def faults_of(deployment: ManyProcesses) -> dict[str, list[Fault]]:
-    """The faults of any deployment: processes die or stand still, and the backends are full."""
+    """The faults of a deployment: processes die or stand still, connections are lost, the backends are full."""
+    relay = deployment.relay
     return {
+        **({"cut": [Fault("reset of all connections to the database", relay.cut)]} if relay else {}),
         "kill": [Fault(f"death of {one.name}", one.kill, one.start, (0, 4)) for one in deployment.members],
         "freeze": [_freeze(one) for one in deployment.members],
         "full": [

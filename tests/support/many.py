@@ -14,10 +14,12 @@ from typing import Any, Self
 
 import psutil
 import requests
+from sqlalchemy import make_url
 
 from pumice.kernel.db import migrations
 from tests.support.deployment import Deployment, drivers_of
 from tests.support.processes import Process, write_configuration
+from tests.support.relay import Relay
 from tests.support.served import Served
 from tests.support.tgtd import free_port
 
@@ -81,6 +83,7 @@ class ManyProcesses(Deployment):
     :param options: of [DEFAULT] of all configurations, such as `transport_url`
 
     :ivar script: the file of faults of both backends (`simulated_script`)
+    :ivar relay: what stands between the processes and the database's server, where there is one
     """
 
     def __init__(
@@ -88,7 +91,12 @@ class ManyProcesses(Deployment):
     ) -> None:
         super().__init__(served, directory)
         self.script = directory / "script.json"
+        url = make_url(self.url)
+        self.relay = Relay(url.port) if url.port else None
+        if self.relay:
+            url = url.set(port=self.relay.own_port)
         self._shared = {
+            "database": {"connection": url.render_as_string(hide_password=False)},
             "operations": {"lease": LEASE, "sweep_interval": 1},
             "coordination": {"backend_url": f"file://{directory}/locks"},
             **(sections or {}),
@@ -137,6 +145,8 @@ class ManyProcesses(Deployment):
     def __exit__(self, *_: object) -> None:
         for member in self.members:
             member.kill()
+        if self.relay:
+            self.relay.__exit__()
 
     def heal(self) -> None:
         """Let everything run."""

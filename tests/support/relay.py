@@ -1,8 +1,9 @@
-"""TCP from a network namespace to a server on this machine's loopback."""
+"""TCP that is passed on to a server on this machine's loopback: from a network namespace, or to have it cut."""
 
 from __future__ import annotations
 
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -16,37 +17,58 @@ channel = socket.socket(fileno=0)
 listener = socket.create_server((sys.argv[1], int(sys.argv[2])))
 socket.send_fds(channel, [b"."], [listener.fileno()])
 """
+_RESET = struct.pack("ii", 1, 0)
+"""SO_LINGER: a close throws away what is under way, and resets the connection."""
+
+
+def listener_inside(inside: Callable[..., list[str]], address: str, port: int) -> socket.socket:
+    """A socket that listens in the network that `inside` enters.
+
+    It stays in the namespace it was made in, whoever holds it: a child makes it there.
+    """
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        listen = inside(sys.executable, "-c", _LISTEN, address, str(port))
+        subprocess.run(listen, stdin=theirs, check=True, timeout=30)
+        _, (descriptor, *_), _, _ = socket.recv_fds(ours, 1, 1)
+    return socket.socket(fileno=descriptor)
 
 
 class Relay:
-    """Listens on `address`:`port` in the network that `inside` enters, and passes all on to 127.0.0.1:`port` here.
+    """Passes all that comes to `listener` on to 127.0.0.1:`port`; by default it listens on a free port (`own_port`)."""
 
-    A socket stays in the namespace it was made in, whoever holds it: a child makes the listening one there.
-    """
-
-    def __init__(self, inside: Callable[..., list[str]], address: str, port: int) -> None:
+    def __init__(self, port: int, listener: socket.socket | None = None) -> None:
         self._port = port
-        ours, theirs = socket.socketpair()
-        with ours, theirs:
-            listen = inside(sys.executable, "-c", _LISTEN, address, str(port))
-            subprocess.run(listen, stdin=theirs, check=True, timeout=30)
-            _, (descriptor, *_), _, _ = socket.recv_fds(ours, 1, 1)
-        self._listener = socket.socket(fileno=descriptor)
-        self._open = {self._listener}
-        self._threads = [threading.Thread(target=self._accept)]
-        self._threads[0].start()
+        self._listener = listener or socket.create_server(("127.0.0.1", 0))
+        self._connections: list[tuple[socket.socket, socket.socket, list[threading.Thread]]] = []
+        self._accepting = threading.Thread(target=self._accept)
+        self._accepting.start()
+
+    @property
+    def own_port(self) -> int:
+        return int(self._listener.getsockname()[1])
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for end in list(self._open):
-            with suppress(OSError):  # the other side was faster
-                end.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join(10)
-        for end in self._open:
-            end.close()
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._accepting.join(10)
+        self._listener.close()
+        self.cut()
+
+    def cut(self) -> None:
+        """Reset all connections; new ones are accepted."""
+        connections, self._connections = self._connections, []
+        for client, server, threads in connections:
+            for end in (client, server):
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                with suppress(OSError):  # it has been closed by the other side
+                    end.shutdown(socket.SHUT_RD)  # wakes the thread that reads from it
+            for thread in threads:
+                thread.join(10)
+            client.close()
+            server.close()
 
     def _accept(self) -> None:
         with suppress(OSError):  # shut down
@@ -58,10 +80,11 @@ class Relay:
                     client.close()
                     continue
                 server.settimeout(None)
-                self._open |= {client, server}
-                for source, sink in ((client, server), (server, client)):
-                    self._threads.append(threading.Thread(target=self._pass_on, args=(source, sink)))
-                    self._threads[-1].start()
+                ways = ((client, server), (server, client))
+                threads = [threading.Thread(target=self._pass_on, args=way, daemon=True) for way in ways]
+                self._connections.append((client, server, threads))
+                for thread in threads:
+                    thread.start()
 
     @staticmethod
     def _pass_on(source: socket.socket, sink: socket.socket) -> None:
@@ -69,4 +92,5 @@ class Relay:
             while received := source.recv(1 << 16):
                 sink.sendall(received)
         with suppress(OSError):
-            sink.shutdown(socket.SHUT_RDWR)
+            if not source.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER):  # else it is being cut
+                sink.shutdown(socket.SHUT_WR)
