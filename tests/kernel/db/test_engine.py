@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from oslo_db import exception as db_errors
 from sqlalchemy import create_engine, func, select, text
+from sqlalchemy.orm import Session
 
+from pumice.kernel.db.base import new_id
 from pumice.kernel.db.engine import Database
 from tests.kernel.things import Thing, add_thing, database
 
@@ -72,3 +74,19 @@ def _close_all(db: Database) -> None:
         for statement in connection.scalars(text(listed.get(db.url.get_backend_name(), "SELECT 1 WHERE 0"))).all():
             connection.execute(text(statement))
     engine.dispose()
+
+
+def test_a_transaction_whose_connection_is_lost_in_the_middle_is_run_again(db: Database) -> None:
+    attempts: list[str] = []
+
+    def work(tx: Session) -> None:
+        attempts.append(new_id())
+        tx.add(Thing(id=attempts[-1], project_id="p", status="plain"))
+        tx.flush()
+        if len(attempts) == 1:
+            _close_all(db)
+            tx.execute(select(1))
+
+    db.write(work)
+    with db.read() as tx:
+        assert tx.scalars(select(Thing.id)).all() == attempts[-1:]

@@ -151,7 +151,8 @@ def _reset_what_was_begun(engine: Engine) -> None:
     @event.listens_for(engine, "commit")
     @event.listens_for(engine, "rollback")
     def end(connection: Connection) -> None:
-        connection.info.pop("begun", None)
+        if not connection.invalidated:  # else it is lost, and its `info` with it
+            connection.info.pop("begun", None)
 
     @event.listens_for(engine, "reset")
     def reset(dbapi_connection: Any, record: Any, _state: Any) -> None:
