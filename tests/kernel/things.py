@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from sqlalchemy.orm import Mapped, mapped_column
@@ -23,6 +24,8 @@ from tests.support.databases import url_of
 
 PROJECT = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 CONTEXT = RequestContext(user_id="u", project_id=PROJECT, request_id="req-1")
+NOTHING = SimpleNamespace(id="-", project_id="-")
+"""What operations are about that have no resource."""
 
 PAINT = Move(name="paint", start=frozenset({"plain"}), via="painting", done="painted", failed="error")
 REMOVE = Move(name="remove", start=frozenset({"plain", "painted"}), via="removing", done=End.GONE, failed="error")

@@ -9,7 +9,15 @@ from typing import Any
 
 from pumice.block.attachments.exports import known_exports, wanted_exports
 from pumice.block.compute import Compute
-from pumice.block.drivers.base import Connector, Driver, Export, SnapshotRef, VolumePoolStats, VolumeRef, features
+from pumice.block.drivers.base import (
+    OPTIONAL,
+    Connector,
+    Driver,
+    Export,
+    SnapshotRef,
+    VolumePoolStats,
+    VolumeRef,
+)
 from pumice.block.message_codes import Detail
 from pumice.block.snapshots.model import Snapshot
 from pumice.block.volumes.model import Volume
@@ -39,16 +47,13 @@ refused = partial(steps.refused, full=Detail.NO_BACKEND)
 
 
 class VolumeBackend(backends.Backend[Driver]):
-    """:param backend_name: what types ask for (`volume_backend_name`)"""
-
+    shown_as, optional = "volume_backend_name", OPTIONAL
     not_started = Detail.DRIVER_NOT_STARTED
 
     def __init__(
-        self, name: str, backend_name: str, driver: Driver, *, db: Database, bus: Bus, locks: Locks, compute: Compute
+        self, name: str, shown: str, driver: Driver, *, db: Database, bus: Bus, locks: Locks, compute: Compute
     ) -> None:
-        super().__init__(name, driver, db=db, bus=bus, locks=locks)
-        self.backend_name = backend_name
-        self.features = features(driver)
+        super().__init__(name, shown, driver, db=db, bus=bus, locks=locks)
         self.compute = compute
 
     def keep(self, *, first: bool) -> None:
@@ -90,14 +95,12 @@ class VolumeBackend(backends.Backend[Driver]):
 
     def capabilities(self, stats: VolumePoolStats) -> dict[str, Any]:
         return {
-            "volume_backend_name": self.backend_name,
             "storage_protocol": self._driver.protocol,
             "multiattach": stats.multiattach,
             "online_extend_support": stats.online_extend,
             "QoS_support": False,
             "replication_enabled": False,
             "location_info": None,
-            "features": sorted(self.features),
         }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from pumice.kernel.bus import Bus
 from pumice.kernel.db.engine import Database
+from pumice.kernel.drivers import features
 from pumice.kernel.locks import Locks
 from pumice.kernel.messages import Code
 from pumice.kernel.operations.kinds import Failure
@@ -49,14 +50,21 @@ D = TypeVar("D", bound=AnyDriver)
 
 class Backend(ABC, Generic[D]):
     """:param name: "host@section", or "cluster@section" for the members of a cluster
+    :param shown: the name that types ask for
+    :cvar shown_as: the capability that has this name
+    :cvar optional: protocols that not every driver implements, by the names of the features that pools report
     :cvar not_started: the detail of messages about what failed because the driver has not started up
     """
 
+    shown_as: ClassVar[str]
+    optional: ClassVar[Mapping[str, type]]
     not_started: ClassVar[Code]
 
-    def __init__(self, name: str, driver: D, *, db: Database, bus: Bus, locks: Locks) -> None:
+    def __init__(self, name: str, shown: str, driver: D, *, db: Database, bus: Bus, locks: Locks) -> None:
         self.name = name
+        self._shown = shown
         self._driver = driver
+        self.features = features(driver, self.optional)
         self._db = db
         self._bus = bus
         self._locks = locks
@@ -73,7 +81,7 @@ class Backend(ABC, Generic[D]):
 
     @abstractmethod
     def capabilities(self, stats: Any) -> dict[str, Any]:
-        """The capabilities of a pool besides its capacity."""
+        """The capabilities of a pool besides its capacity and what all services report."""
 
     @property
     def driver(self) -> D:
@@ -157,6 +165,8 @@ class Backend(ABC, Generic[D]):
 
     def _sample(self, stats: Any) -> pool.PoolSample:
         common = {
+            self.shown_as: self._shown,
+            "features": sorted(self.features),
             "vendor_name": self._driver.vendor,
             "driver_version": self._driver.version,
             "thick_provisioning_support": not stats.thin,

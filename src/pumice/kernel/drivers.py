@@ -6,10 +6,10 @@ import contextlib
 import errno
 import re
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from oslo_config import cfg
 
@@ -59,6 +59,25 @@ class PoolStats:
     filter_function: str | None = None
     goodness_function: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+class DriverClass(Protocol):
+    """What stands behind a driver's name: the options of a backend's section, and how the driver is made.
+
+    `section` is that section of a loaded ConfigOpts, with `options` registered in it; `name` names the backend
+    in logs and messages; `state_dir` exists and is the service's own. Constructing touches nothing: `start` does.
+    """
+
+    @property
+    def options(self) -> Sequence[cfg.Opt]: ...
+
+    def __call__(self, section: cfg.ConfigOpts.GroupAttr, *, name: str, state_dir: Path) -> Any: ...
+
+
+def features(driver: Any, optional: Mapping[str, type]) -> frozenset[str]:
+    """The names of the optional protocols that a driver, or its class, implements."""
+    cls = driver if isinstance(driver, type) else type(driver)
+    return frozenset(name for name, protocol in optional.items() if issubclass(cls, protocol))
 
 
 def over_subscription(setting: str, provisioned_gb: float, used_gb: float) -> float:

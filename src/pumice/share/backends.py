@@ -16,7 +16,7 @@ from pumice.kernel.drivers import BackendError, PoolStats
 from pumice.kernel.locks import Locks, LockTimeout
 from pumice.kernel.moves import Superseded
 from pumice.kernel.operations.worker import Run
-from pumice.share.drivers.base import ShareDriver, features
+from pumice.share.drivers.base import OPTIONAL, ShareDriver
 from pumice.share.instances.exports import ensure, to_ensure
 from pumice.share.message_codes import Detail
 
@@ -39,16 +39,15 @@ refused = partial(steps.refused, full=Detail.NO_BACKEND)
 
 
 class ShareBackend(backends.Backend[ShareDriver]):
-    """:param backend_name: what types ask for (`share_backend_name`)
-    :param threads: shares that are made sure of at a time
-    """
+    """:param threads: shares that are made sure of at a time"""
 
+    shown_as, optional = "share_backend_name", OPTIONAL
     not_started = Detail.SERVICE_DOWN
 
     def __init__(
         self,
         name: str,
-        backend_name: str,
+        shown: str,
         driver: ShareDriver,
         *,
         db: Database,
@@ -56,9 +55,7 @@ class ShareBackend(backends.Backend[ShareDriver]):
         locks: Locks,
         threads: int,
     ) -> None:
-        super().__init__(name, driver, db=db, bus=bus, locks=locks)
-        self.backend_name = backend_name
-        self.features = features(driver)
+        super().__init__(name, shown, driver, db=db, bus=bus, locks=locks)
         self._threads = threads
         self._ensuring: threading.Thread | None = None
 
@@ -109,7 +106,6 @@ class ShareBackend(backends.Backend[ShareDriver]):
 
     def capabilities(self, _stats: PoolStats) -> dict[str, Any]:
         return {
-            "share_backend_name": self.backend_name,
             "storage_protocol": "_".join(self._driver.protocols),
             "driver_handles_share_servers": False,
             "snapshot_support": "snapshots" in self.features,
@@ -131,5 +127,4 @@ class ShareBackend(backends.Backend[ShareDriver]):
             "max_shares_per_share_server": -1,
             "max_share_server_size": -1,
             "share_group_stats": {"consistent_snapshot_support": None},
-            "features": sorted(self.features),
         }

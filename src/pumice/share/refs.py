@@ -8,12 +8,10 @@ from pumice.kernel.db.scope import everything
 from pumice.share.drivers.base import ShareRef, SnapshotRef
 from pumice.share.shares.model import Share, ShareInstance
 from pumice.share.snapshots.model import ShareSnapshot, SnapshotInstance
-from pumice.share.types.model import ShareType
 
 
 def share_ref(tx: Session, instance: ShareInstance) -> ShareRef:
     share = everything().get(tx, Share, instance.share_id)
-    share_type = everything().find(tx, ShareType, share.share_type_id or "")
     return ShareRef(
         id=instance.id,
         size=share.size,
@@ -21,7 +19,6 @@ def share_ref(tx: Session, instance: ShareInstance) -> ShareRef:
         pool=instance.pool,
         share_id=share.id,
         mount_point_name=share.mount_point_name,
-        extra_specs=share_type.extra_specs if share_type else {},
     )
 
 

@@ -20,6 +20,7 @@ from dataclasses import replace
 import pytest
 
 from pumice.block.drivers.base import (
+    OPTIONAL,
     Clones,
     Connector,
     Driver,
@@ -29,10 +30,9 @@ from pumice.block.drivers.base import (
     SnapshotRef,
     Snapshots,
     VolumeRef,
-    features,
 )
 from pumice.kernel.db.base import new_id
-from pumice.kernel.drivers import ObjectMissing
+from pumice.kernel.drivers import ObjectMissing, features
 from tests.block.drivers.conftest import snapshot, volume
 
 EMPTY = Inventory(frozenset(), frozenset(), frozenset())
@@ -64,7 +64,7 @@ class Conformance:
     def test_it_says_what_it_is(self, driver: Driver) -> None:
         assert isinstance(driver, Driver)
         assert all((driver.vendor, driver.version, driver.protocol))
-        assert features(driver) == features(type(driver))
+        assert features(driver, OPTIONAL) == features(type(driver), OPTIONAL)
         names = [option.dest for option in type(driver).options]  # type: ignore[attr-defined]
         assert len(names) == len(set(names))
 

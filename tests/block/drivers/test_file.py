@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from pumice.block.drivers import copying
-from pumice.block.drivers.base import Connector, Driver, Export, SnapshotRef, VolumeRef, features
+from pumice.block.drivers.base import OPTIONAL, Connector, Driver, Export, SnapshotRef, VolumeRef
 from pumice.block.drivers.file import FileDriver
-from pumice.kernel.drivers import GIB, BackendError, NoSpace, ObjectMissing
+from pumice.kernel.drivers import GIB, BackendError, NoSpace, ObjectMissing, features
 from tests.block.drivers.conftest import MakeDriver, snapshot, volume
 from tests.support.loopfs import REFLINKS, loop_filesystem
 from tests.support.sections import section
@@ -56,7 +56,7 @@ def everything(home: Path) -> set[str]:
 
 def test_it_is_a_driver_with_all_features(driver: FileDriver) -> None:
     assert isinstance(driver, Driver)
-    assert features(driver) == features(FileDriver) == {"snapshots", "clones", "reverts"}
+    assert features(driver, OPTIONAL) == features(FileDriver, OPTIONAL) == {"snapshots", "clones", "reverts"}
 
 
 def test_a_blank_volume_is_sparse_private_and_of_its_size(driver: FileDriver, home: Path) -> None:

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from pumice.block.drivers.base import Connector, Driver, Export, VolumeRef, features
+from pumice.block.drivers.base import OPTIONAL, Connector, Driver, Export, VolumeRef
 from pumice.block.drivers.simulated import SimulatedDriver
-from pumice.kernel.drivers import BackendError, NoSpace, ObjectMissing
+from pumice.kernel.drivers import BackendError, NoSpace, ObjectMissing, features
 from pumice.kernel.simulation import Dial
 from tests.block.drivers.conftest import snapshot, volume
 from tests.support.sections import section
@@ -45,7 +45,7 @@ def export_of(of: VolumeRef) -> Export:
 
 def test_it_is_a_driver_with_all_features(driver: SimulatedDriver) -> None:
     assert isinstance(driver, Driver)
-    assert features(driver) == {"snapshots", "clones", "reverts"}
+    assert features(driver, OPTIONAL) == {"snapshots", "clones", "reverts"}
 
 
 def test_every_call_may_be_made_twice(driver: SimulatedDriver) -> None:

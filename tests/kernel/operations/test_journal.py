@@ -21,6 +21,7 @@ from pumice.kernel.operations.worker import Run
 from tests.kernel.things import (
     CONTEXT,
     FORCE,
+    NOTHING,
     Thing,
     add_thing,
     database,
@@ -306,7 +307,7 @@ def test_submitting_twice_under_one_id_is_refused_by_the_database(db: Database, 
     id = new_id()
 
     def submit(tx: Any) -> None:
-        journal.submit(tx, journal.kinds["thing.paint"], CONTEXT, id=id, queue="q", resource_id="x", project_id="p")
+        journal.submit(tx, journal.kinds["thing.paint"], CONTEXT, NOTHING, id=id, queue="q")
 
     db.write(submit)
     with pytest.raises(Exception, match=r"(?i)unique|duplicate"):

@@ -22,6 +22,7 @@ from pumice.kernel.operations.waiting import Waiter
 from pumice.kernel.operations.worker import TOO_LATE, Run, Worker
 from tests.kernel.things import (
     CONTEXT,
+    NOTHING,
     Thing,
     add_thing,
     database,
@@ -160,7 +161,7 @@ def test_the_fast_lane_is_free_while_the_other_is_full(db: Database, shop: Shop)
     for _ in range(4):
         paint(journal, add_thing(db))
     id = new_id()
-    db.write(lambda tx: journal.submit(tx, quick, CONTEXT, id=id, queue="q", resource_id="x", project_id="p"))
+    db.write(lambda tx: journal.submit(tx, quick, CONTEXT, NOTHING, id=id, queue="q"))
     until(lambda: ended(db, id))
     gate.set()
 
@@ -214,8 +215,7 @@ def test_what_could_not_be_written_of_an_operation_is_written_once_the_database_
     journal = shop.journal(paint_kind(), Kind(name="thing.watch", resource_type="THING", steps={"run": _hold(hold)}))
     # Another operation of the same worker keeps on beating meanwhile.
     busy = new_id()
-    of_nothing: dict[str, Any] = {"queue": "q", "resource_id": "-", "project_id": "-"}
-    db.write(lambda tx: journal.submit(tx, journal.kinds["thing.watch"], CONTEXT, id=busy, **of_nothing))
+    db.write(lambda tx: journal.submit(tx, journal.kinds["thing.watch"], CONTEXT, NOTHING, id=busy, queue="q"))
     thing = add_thing(db)
     id = paint(journal, thing)
     away: list[str] = []

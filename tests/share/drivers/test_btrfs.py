@@ -20,9 +20,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from pumice.kernel.drivers import GIB, BackendError, NoSpace
+from pumice.kernel.drivers import GIB, BackendError, NoSpace, features
 from pumice.share.drivers import subvolumes
-from pumice.share.drivers.base import OPTIONAL, Applied, Rule, ShareRef, SnapshotRef, WouldLoseData, features
+from pumice.share.drivers.base import OPTIONAL, Applied, Rule, ShareRef, SnapshotRef, WouldLoseData
 from pumice.share.drivers.base import Path as Location
 from pumice.share.drivers.btrfs import BtrfsDriver
 from pumice.share.drivers.mounts import unmount_below
@@ -131,7 +131,7 @@ class TestConformance(Conformance):
 
 
 def test_it_has_all_features(driver: BtrfsDriver, exporter: FakeExporter) -> None:
-    assert features(driver) == {name for name, _ in OPTIONAL}
+    assert features(driver, OPTIONAL) == OPTIONAL.keys()
     origin = share()
     point = snapshot(origin)
     assert [path.path for path in driver.create_share(origin)] == [f"127.0.0.1:/share-{origin.id}"]

@@ -136,9 +136,8 @@ def _submit(
         tx,
         kind,
         req.context,
+        volume,
         id=id,
         queue=queue_of(volume.backend),
-        resource_id=volume.id,
-        project_id=volume.project_id,
         args={"volume_id": volume.id, "ids": [row.id for row in rows], "again": again},
     )

@@ -4,8 +4,8 @@ A driver does one backend's storage calls and knows nothing of the database or t
 twice, by the same worker or by its successor: *already there* and *already gone* are success, and data is built
 under a temporary name and renamed when whole, so that *already there* never means half a copy.
 
-What a backend can do is which of these protocols its class implements; `features` reads it from the class.
-A driver class is registered in the stevedore namespace `pumice.block.drivers` and is a `DriverClass`.
+What a backend can do is which of these protocols its class implements. The class is registered in the stevedore
+namespace `pumice.block.drivers` and is a `kernel.drivers.DriverClass`.
 Sizes are whole GiB unless a name says otherwise. All calls are synchronous and run in a worker's threads; a
 driver must allow calls for different volumes at the same time.
 """
@@ -13,11 +13,8 @@ driver must allow calls for different volumes at the same time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
-
-from oslo_config import cfg
 
 from pumice.kernel.drivers import PoolStats
 
@@ -29,7 +26,6 @@ class VolumeRef:
     id: str
     size: int
     pool: str = ""
-    extra_specs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,26 +159,7 @@ class Reverts(Protocol):
         """Set the volume's data back to the snapshot's. The volume is not attached."""
 
 
-class DriverClass(Protocol):
-    """What stands behind an entry point: the options of a backend's section, and a constructor.
-
-    `section` is that section of a loaded ConfigOpts, with `options` registered in it; `name` names the backend
-    in logs and messages; `state_dir` exists and is the service's own. Constructing touches nothing: `start` does.
-    """
-
-    @property
-    def options(self) -> Sequence[cfg.Opt]: ...
-
-    def __call__(self, section: cfg.ConfigOpts.GroupAttr, *, name: str, state_dir: Path) -> Driver: ...
-
-
 OPTIONAL: Mapping[str, type] = {"snapshots": Snapshots, "clones": Clones, "reverts": Reverts}
-
-
-def features(driver: Driver | DriverClass) -> frozenset[str]:
-    """The names in `OPTIONAL` of the protocols that a driver, or its class, implements."""
-    cls = driver if isinstance(driver, type) else type(driver)
-    return frozenset(name for name, protocol in OPTIONAL.items() if issubclass(cls, protocol))
 
 
 @runtime_checkable

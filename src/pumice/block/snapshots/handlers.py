@@ -109,12 +109,10 @@ def create(req: Request) -> dict[str, Any]:
             tx,
             operations.CREATE,
             req.context,
+            snapshot,
             id=operation_id,
             queue=queue_of(volume.backend),
-            resource_id=snapshot_id,
-            project_id=snapshot.project_id,
             args={"volume_id": volume_id},
-            resource=snapshot,
         )
         return snapshot
 

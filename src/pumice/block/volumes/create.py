@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -49,55 +49,44 @@ class Source:
 def create(req: Request) -> Volume:
     """Accept `POST /volumes`; the volume as it is then, `creating`."""
     body: CreateVolume = req.body
-    asked = body.volume
     rules.check_hints(body.hints)
-    _check_keys(asked)
-    service: Service = req.service
-    volume_id, operation_id = new_id(), new_id()
+    _check_keys(body.volume)
+    ids = new_id(), new_id()
+    return req.service.db.write(lambda tx: _accept(tx, req, body.volume, body.hints or {}, ids))
 
-    def work(tx: Session) -> Volume:
-        source = _source(tx, req, asked)
-        volume_type = _type(tx, req, asked, source)
-        size = _size(asked, source)
-        rules.check_size(volume_type.extra_specs, size)
-        check_volume_size(tx, service.quotas, _project(req), size)
-        zones = _zones(tx, service, asked, source, volume_type)
-        volume = _row(
-            req,
-            asked,
-            source,
-            volume_type,
-            id=volume_id,
-            operation_id=operation_id,
-            size=size,
-            availability_zone=min(zones),
-        )
-        service.quotas.charge(tx, volume.project_id, volume_charge(size, volume_type.id))
-        tx.add(volume)
-        tx.flush()
-        service.journal.submit(
-            tx,
-            operations.CREATE,
-            req.context,
-            id=operation_id,
-            queue=SCHEDULER,
-            resource_id=volume_id,
-            project_id=volume.project_id,
-            args={
-                "zones": sorted(zones),
-                "hints": body.hints or {},
-                "only": source.origin.backend if source else None,
-                "attempts": service.conf.scheduler_max_attempts,
-            },
-            holds=_hold(tx, source),
-            resource=volume,
-        )
-        tx.refresh(volume)
-        dress(tx, [volume])
-        return volume
 
+def _accept(tx: Session, req: Request, asked: NewVolume, hints: Mapping[str, Any], ids: tuple[str, str]) -> Volume:
+    service, (volume_id, operation_id) = req.service, ids
+    source = _source(tx, req, asked)
+    volume_type = _type(tx, req, asked, source)
+    size = _size(asked, source)
+    rules.check_size(volume_type.extra_specs, size)
+    check_volume_size(tx, service.quotas, _project(req), size)
+    zones = _zones(tx, service, asked, source, volume_type)
+    given = {"id": volume_id, "operation_id": operation_id, "size": size, "availability_zone": min(zones)}
+    volume = _row(req, asked, source, volume_type, **given)
+    service.quotas.charge(tx, volume.project_id, volume_charge(size, volume_type.id))
+    tx.add(volume)
+    tx.flush()
+    service.journal.submit(
+        tx,
+        operations.CREATE,
+        req.context,
+        volume,
+        id=operation_id,
+        queue=SCHEDULER,
+        args={
+            "zones": sorted(zones),
+            "hints": dict(hints),
+            "only": source.origin.backend if source else None,
+            "attempts": service.conf.scheduler_max_attempts,
+        },
+        holds=_hold(tx, source),
+    )
     req.reply_headers["X-Operation-Id"] = operation_id
-    return service.db.write(work)
+    tx.refresh(volume)
+    dress(tx, [volume])
+    return volume
 
 
 def _project(req: Request) -> str:

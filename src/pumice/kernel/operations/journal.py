@@ -64,23 +64,21 @@ class Journal:
         tx: Session,
         kind: Kind,
         context: RequestContext,
+        resource: Any,
         *,
         id: str,
         queue: str,
-        resource_id: str,
-        project_id: str,
         step: str = "run",
         args: Mapping[str, Any] | None = None,
         holds: Sequence[str] = (),
-        resource: Any = None,
         shown: bool = True,
     ) -> Operation:
         """Write the operation, in the transaction that begins its move (`begin`) or adds its resource.
 
+        :param resource: the row that it is about, with its `id` and `project_id`
         :param id: made before the transaction
         :param queue: "scheduler", or a backend's
         :param holds: ids of resources that it reads from and that must not go away before it has ended
-        :param resource: the row, for the notification
         """
         now = utcnow()
         operation = Operation(
@@ -90,8 +88,8 @@ class Journal:
             lane=kind.lane,
             step=step,
             resource_type=kind.resource_type,
-            resource_id=resource_id,
-            project_id=project_id,
+            resource_id=resource.id,
+            project_id=resource.project_id,
             user_id=context.user_id,
             request_id=context.request_id,
             args=dict(args or {}),
@@ -131,19 +129,7 @@ class Journal:
         if kind.move.start is None:
             self.supersede(tx, kind.model, resource_id)
         row = moves.begin(tx, kind.model, resource_id, kind.move, operation_id=id, guards=guards, **values)
-        self.submit(
-            tx,
-            kind,
-            context,
-            id=id,
-            queue=queue,
-            resource_id=resource_id,
-            project_id=row.project_id,
-            args=args,
-            holds=holds,
-            step=step,
-            resource=row,
-        )
+        self.submit(tx, kind, context, row, id=id, queue=queue, args=args, holds=holds, step=step)
         return row
 
     def ring(self, tx: Session, operation: Operation) -> None:

@@ -90,10 +90,9 @@ def ask(tx: Session, req: Request, of: RuleSet, instance: Any, *, id: str) -> No
             tx,
             kind,
             req.context,
+            instance,
             id=id,
             queue=queue_of(home.backend),
-            resource_id=instance.id,
-            project_id=instance.project_id,
             args={of.parent: getattr(instance, of.parent), "instance_id": home.id},
         ).id
     req.reply_headers["X-Operation-Id"] = operation_id

@@ -13,10 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path as FilePath
-from typing import ClassVar, Protocol, runtime_checkable
-
-from oslo_config import cfg
+from typing import Protocol, runtime_checkable
 
 from pumice.kernel.drivers import BackendError, PoolStats
 
@@ -38,7 +35,6 @@ class ShareRef:
     pool: str = ""
     share_id: str = ""
     mount_point_name: str | None = None
-    extra_specs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,23 +181,11 @@ class Manages(Protocol):
     def unmanage_snapshot(self, snapshot: SnapshotRef) -> None: ...
 
 
-OPTIONAL: tuple[tuple[str, type], ...] = (
-    ("snapshots", Snapshots),
-    ("create_share_from_snapshot", FromSnapshots),
-    ("revert_to_snapshot", Reverts),
-    ("mount_snapshot", MountableSnapshots),
-    ("manage", Manages),
-)
-
-
-def features(driver: ShareDriver) -> frozenset[str]:
-    """What a driver can do beyond what all can, as reported among its capabilities."""
-    return frozenset(name for name, protocol in OPTIONAL if isinstance(driver, protocol))
-
-
-class DriverClass(Protocol):
-    """What stands behind a driver's name: its options, and how it is made. `state_dir` is there."""
-
-    options: ClassVar[Sequence[cfg.Opt]]
-
-    def __call__(self, section: cfg.ConfigOpts.GroupAttr, *, name: str, state_dir: FilePath) -> ShareDriver: ...
+OPTIONAL: Mapping[str, type] = {
+    "snapshots": Snapshots,
+    "create_share_from_snapshot": FromSnapshots,
+    "revert_to_snapshot": Reverts,
+    "mount_snapshot": MountableSnapshots,
+    "manage": Manages,
+}
+"""Those that not every backend has, by the features that pools report."""

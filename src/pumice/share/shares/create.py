@@ -96,30 +96,33 @@ def _accept(tx: Session, req: Request, asked: NewShare, hints: Mapping[str, Any]
         _fail(tx, req, share, instance, refusal)
     else:
         instance.operation_id = operation_id
-        service.journal.submit(
-            tx,
-            operations.CREATE,
-            req.context,
-            id=operation_id,
-            queue=SCHEDULER,
-            resource_id=instance_id,
-            project_id=share.project_id,
-            args={
-                "share_id": share.id,
-                "source": source.instance.id if source else None,
-                "zones": sorted(zones),
-                "hints": {name: hints[name] for name in affinity.HINTS},
-                "only": _only(req, hints, source),
-                "attempts": conf.scheduler_max_attempts,
-            },
-            holds=[source.snapshot.id, source.parent.id] if source else [],
-            resource=instance,
-        )
-        req.reply_headers["X-Operation-Id"] = operation_id
+        where = {"zones": sorted(zones), "only": _only(req, hints, source)}
+        _submit(tx, req, instance, source, where | {"hints": {name: hints[name] for name in affinity.HINTS}})
     tx.flush()
     tx.refresh(share)
     dress(tx, req, [share])
     return share
+
+
+def _submit(tx: Session, req: Request, instance: ShareInstance, source: Source | None, where: dict[str, Any]) -> None:
+    """:param where: what the scheduler has to keep to"""
+    operation_id = instance.operation_id or ""
+    req.service.journal.submit(
+        tx,
+        operations.CREATE,
+        req.context,
+        instance,
+        id=operation_id,
+        queue=SCHEDULER,
+        args={
+            "share_id": instance.share_id,
+            "source": source.instance.id if source else None,
+            "attempts": req.service.conf.scheduler_max_attempts,
+            **where,
+        },
+        holds=[source.snapshot.id, source.parent.id] if source else [],
+    )
+    req.reply_headers["X-Operation-Id"] = operation_id
 
 
 def _hints(req: Request, asked: NewShare) -> dict[str, Any]:

@@ -154,12 +154,10 @@ def _accept(
         tx,
         MANAGE,
         req.context,
+        instance,
         id=operation_id,
         queue=queue_of(instance.backend),
-        resource_id=instance_id,
-        project_id=share.project_id,
         args=args,
-        resource=instance,
     )
     req.reply_headers["X-Operation-Id"] = operation_id
     tx.refresh(share)

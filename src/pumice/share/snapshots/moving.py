@@ -95,17 +95,8 @@ def add(
     for row in (snapshot, instance):
         tx.add(row)
         tx.flush()
-    req.service.journal.submit(
-        tx,
-        kind,
-        req.context,
-        id=operation_id,
-        queue=queue_of(source.backend),
-        resource_id=instance_id,
-        project_id=snapshot.project_id,
-        args=arguments(instance) | dict(args or {}),
-        resource=instance,
-    )
+    queue, args = queue_of(source.backend), arguments(instance) | dict(args or {})
+    req.service.journal.submit(tx, kind, req.context, instance, id=operation_id, queue=queue, args=args)
     req.reply_headers["X-Operation-Id"] = operation_id
     return snapshot
 
