@@ -87,11 +87,22 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield Site(service, guest, stranger, state)
 
 
-@pytest.mark.parametrize("way", ["nfs 4.1", "nfs 3", "smb"])
+ways = pytest.mark.parametrize("way", ["nfs 4.1", "nfs 3", "smb"])
+
+
+def protocol(way: str) -> str:
+    return "CIFS" if way == "smb" else "NFS"
+
+
+def mounting(way: str, location: str) -> str:
+    """The arguments of `mount`."""
+    return smb(location) if way == "smb" else f"{NFS_3 if way == 'nfs 3' else NFS_4_1} {location}"
+
+
+@ways
 def test_access_rules_at_two_machines(site: Site, way: str) -> None:
-    share = site.service.share(share_proto="CIFS" if way == "smb" else "NFS")
-    location = site.location(f"/shares/{share}/export_locations")
-    mount = smb(location) if way == "smb" else f"{NFS_3 if way == 'nfs 3' else NFS_4_1} {location}"
+    share = site.service.share(share_proto=protocol(way))
+    mount = mounting(way, site.location(f"/shares/{share}/export_locations"))
     exercise(
         site.guest,
         site.stranger,
@@ -104,12 +115,13 @@ def test_access_rules_at_two_machines(site: Site, way: str) -> None:
     assert site.service.all_wrong() == []
 
 
-def test_a_share_is_full_at_its_size_until_it_grows(site: Site) -> None:
-    share = site.service.share()
-    location = site.location(f"/shares/{share}/export_locations")
+@ways
+def test_a_share_is_full_at_its_size_until_it_grows(site: Site, way: str) -> None:
+    share = site.service.share(share_proto=protocol(way))
+    mount = mounting(way, site.location(f"/shares/{share}/export_locations"))
     address = site.guest.address.split("/")[0]
     site.allow(share, address, "rw")
-    site.guest.run(f"mount {NFS_4_1} {location} /mnt")
+    site.guest.run(f"mount {mount} /mnt")
     [mounted] = (site.state / "mounts" / "gold").iterdir()
     with (mounted / "ballast").open("wb") as ballast:
         os.posix_fallocate(ballast.fileno(), 0, 1010 * MIB)
@@ -123,22 +135,19 @@ def test_a_share_is_full_at_its_size_until_it_grows(site: Site) -> None:
     assert site.service.all_wrong() == []
 
 
-@pytest.mark.parametrize("way", ["nfs 4.1", "nfs 3", "smb"])
+@ways
 def test_the_old_content_in_a_snapshot(site: Site, way: str) -> None:
-    def mounting(location: str) -> str:
-        return smb(location) if way == "smb" else f"{NFS_3 if way == 'nfs 3' else NFS_4_1} {location}"
-
-    share = site.service.share(share_proto="CIFS" if way == "smb" else "NFS")
+    share = site.service.share(share_proto=protocol(way))
     address = site.guest.address.split("/")[0]
     site.allow(share, address, "rw")
-    mount = mounting(site.location(f"/shares/{share}/export_locations"))
+    mount = mounting(way, site.location(f"/shares/{share}/export_locations"))
     site.guest.run(f"mount {mount} /mnt && echo old > /mnt/file && umount /mnt")
     point = site.service.ok("POST", "/snapshots", {"snapshot": {"share_id": share}}, status=202)["snapshot"]["id"]
     snapshot = f"/snapshots/{point}"
     assert site.service.rest(snapshot) == "available"
     site.guest.run(f"mount {mount} /mnt && echo new > /mnt/file && umount /mnt")
 
-    old = mounting(site.location(f"{snapshot}/export-locations"))
+    old = mounting(way, site.location(f"{snapshot}/export-locations"))
     with pytest.raises(GuestError):
         site.guest.run(f"mount {old} /mnt")
     rule = {"allow_access": {"access_type": "ip", "access_to": address}}

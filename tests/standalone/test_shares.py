@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import openstack
 import pytest
 
+from pumice.standalone.directory import DataDirectory
+from pumice.standalone.errors import StandaloneError
+from pumice.standalone.shares import FileServers
 from tests.standalone.small import PUMICE, await_answer
 
 COMMAND = str(Path(sys.executable).with_name("openstack"))
@@ -71,3 +76,19 @@ def test_a_share_is_created_and_kept(launch, settings, clouds, shares):
         process.send_signal(number)
         process.communicate(timeout=60)
     assert not (settings.data_directory / "storage").is_mount()
+
+
+@pytest.mark.real
+def test_a_kept_port_that_somebody_else_has_is_named(tmp_path, free_port):
+    directory = DataDirectory(tmp_path / "data")
+    directory.acquire()
+    with socket.socket() as taken, ExitStack() as undo:
+        undo.callback(directory.release)
+        taken.bind(("127.0.0.1", 0))
+        taken.listen(1)
+        port = taken.getsockname()[1]
+        kept = {"nfs": port, "mount": free_port(), "smb": free_port()}
+        (directory.servers / "ports.json").write_text(json.dumps(kept))
+        reason = rf"port {port} is taken by .* \(process {os.getpid()}\): stop that, or remove .*/ports.json"
+        with pytest.raises(StandaloneError, match=reason):
+            FileServers(directory, "127.0.0.1").start(undo)

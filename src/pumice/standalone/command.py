@@ -170,7 +170,10 @@ def _file_servers(running: Standalone) -> list[tuple[str, str]]:
     if running.servers is None:
         return []
     nfs, smb = running.servers.nfs, running.servers.smb
-    return [("NFS", f"{nfs.host}:{nfs.port}"), ("SMB", f"{smb.host}:{smb.port}")]
+    return [
+        ("NFS", f"{nfs.host}:{nfs.port} (NFSv3 also: mountport={nfs.mount_port})"),
+        ("SMB", f"{smb.host}:{smb.port}"),
+    ]
 
 
 def _openstack(running: Standalone, suffix: str = "") -> str:

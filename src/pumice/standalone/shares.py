@@ -54,11 +54,10 @@ class FileServers:
         self._host = host
         self._record = directory.servers / "ports.json"
         self.mounts = directory.mounts()
-        chosen = self._ports()
-        self.nfs = GaneshaServer(
-            directory.servers / "ganesha", host, chosen["nfs"], chosen["mount"], mounts=self.mounts
-        )
-        self.smb = SambaServer(directory.servers / "samba", host, chosen["smb"])
+        self._chosen = self._ports()
+        nfs, mount, smb = (self._chosen[name] for name in USUAL)
+        self.nfs = GaneshaServer(directory.servers / "ganesha", host, nfs, mount, mounts=self.mounts)
+        self.smb = SambaServer(directory.servers / "samba", host, smb)
 
     def _ports(self) -> dict[str, int]:
         try:
@@ -75,12 +74,20 @@ class FileServers:
     def start(self, undo: ExitStack) -> None:
         """:raises StandaloneError: one of them is missing or does not come up"""
         undo.callback(remove_mounts, self.mounts)
-        try:
-            for server in (self.nfs, self.smb):
-                undo.callback(server.stop)
+        for server, names in ((self.nfs, ("nfs", "mount")), (self.smb, ("smb",))):
+            undo.callback(server.stop)
+            try:
                 server.start()
-        except BackendError as error:
-            raise StandaloneError(str(error)) from error
+            except BackendError as error:
+                raise StandaloneError(self._taken(names) or str(error)) from error
+
+    def _taken(self, names: Sequence[str]) -> str:
+        """Which of these ports somebody else has, while our server does not run; empty when nobody has."""
+        for port in (self._chosen[name] for name in names):
+            if not ports.is_free(self._host, port):
+                what = f"port {port} is taken{ports.holder(port)}"
+                return f"{what}: stop that, or remove {self._record} to have other ports chosen"
+        return ""
 
     def check(self) -> bool:
         """Start again what has died; whether anything had."""
