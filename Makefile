@@ -7,7 +7,7 @@
 
 SHELL := /bin/sh
 BIN := .venv/bin
-# Tests mount file systems and make network namespaces: a user runs them through sudo, which leaves no files here.
+# Pumice mounts file systems, tests make network namespaces too: a user runs them through sudo, which leaves no files here.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env PYTHONDONTWRITEBYTECODE=1)
 TESTS := tests/kernel tests/block tests/share
 WHERE_DATABASES_DIFFER := tests/kernel/db tests/kernel/operations tests/kernel/test_quotas.py tests/kernel/test_moves.py \
@@ -18,7 +18,7 @@ export HYPOTHESIS_STORAGE_DIRECTORY := /tmp/pumice-hypothesis
 .PHONY: up test check databases crash conformance lock install install-dev
 
 up: install
-	@exec $(BIN)/pumice up $(ARGS)
+	@exec $(if $(shell command -v sudo),$(AS_ROOT)) $(BIN)/pumice up $(ARGS)
 
 test: check
 	$(AS_ROOT) $(BIN)/pytest -p no:cacheprovider $(ARGS)

@@ -29,7 +29,7 @@ def follow(guide: str, pumice: Pumice, directory: Path) -> str:
         env=pumice.environment() | {"PATH": f"{BIN}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
-        timeout=540,
+        timeout=580,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
@@ -50,6 +50,7 @@ def test_volumes(pumice: Pumice, member: Member, tmp_path: Path) -> None:
         assert all(one["status"] == "deleting" for one in member.ok("GET", f"/{kind}/detail")[kind])
 
 
+@pytest.mark.timeout(600)  # forty starts of the command
 def test_shares(pumice: Pumice, sharer: ShareMember, tmp_path: Path) -> None:
     said = follow("shares.md", pumice, tmp_path)
     assert said.count("written on Monday\n") == 2

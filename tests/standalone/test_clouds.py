@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import socket
 import threading
 
@@ -25,6 +26,16 @@ def test_a_missing_file_is_made_for_its_owner_alone(tmp_path):
     assert clouds.merge(path, {"pumice": ENTRY})
     assert path.stat().st_mode & 0o777 == 0o600
     assert yaml.safe_load(path.read_text()) == {"clouds": {"pumice": ENTRY}}
+
+
+def test_what_root_makes_in_somebodys_home_is_theirs(tmp_path):
+    os.chown(tmp_path, 1234, 5678)
+    path = tmp_path / ".config" / "openstack" / "clouds.yaml"
+    for _ in range(2):
+        assert clouds.merge(path, {"pumice": ENTRY})
+        for one in (path, path.parent, path.parent.parent):
+            assert (one.stat().st_uid, one.stat().st_gid) == (1234, 5678)
+        path.write_text(FOREIGN)
 
 
 def test_other_entries_and_comments_stay_as_they_are(tmp_path):
