@@ -48,3 +48,17 @@ def test_an_export_that_no_row_asks_for_is_removed(tmp_path: Path) -> None:
         assert stray.id in block.driver.exports()
         block.service.restore_exports()
         assert block.driver.exports() == {kept: volume}
+
+
+def test_what_a_failed_connect_left_is_removed(tmp_path: Path) -> None:
+    with Block(tmp_path) as block:
+        volume = block.volume()
+        block.driver.dial("connect", fail="its answer is lost", after=True)
+        block.driver.dial("disconnect", fail="not now")
+        body = {"attachment": {"volume_uuid": volume, "connector": CONNECTOR}}
+        assert block.call("POST", "/attachments", body).status_code == 500
+        assert block.driver.exports()
+        block.driver.undial()
+        block.service.restore_exports()
+        assert block.driver.exports() == {}
+        assert block.all_wrong() == []

@@ -10,10 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
+from typing import Any
 
 from tests.support.many import LEASE, ManyProcesses, Member
 
 LOG = logging.getLogger(__name__)
+
+GROWING = (
+    *("create_volume", "create_volume_from_snapshot", "clone_volume", "extend_volume"),
+    *("create_share", "create_share_from_snapshot", "extend_share", "create_snapshot"),
+)
+"""Calls of drivers that need room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +55,15 @@ def faults_of(deployment: ManyProcesses) -> dict[str, list[Fault]]:
         "kill": [Fault(f"death of {one.name}", one.kill, one.start, (0, 4)) for one in deployment.members],
         "freeze": [_freeze(one) for one in deployment.members],
         "full": [
-            Fault(
-                "full backends",
-                partial(deployment.script.write_text, json.dumps({"*": {"no_space": True}})),
-                partial(deployment.script.unlink, missing_ok=True),
-                (1, 4),
-            )
+            _script(deployment, "full backends", {call: {"no_space": True} for call in GROWING}),
+            _script(deployment, "backends that refuse all", {"*": {"fail": "not now"}}),
         ],
     }
+
+
+def _script(deployment: ManyProcesses, name: str, faults: dict[str, Any]) -> Fault:
+    write = partial(deployment.script.write_text, json.dumps(faults))
+    return Fault(name, write, partial(deployment.script.unlink, missing_ok=True), (1, 4))
 
 
 def _freeze(member: Member) -> Fault:

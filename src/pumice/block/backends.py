@@ -89,6 +89,9 @@ class VolumeBackend(backends.Backend[Driver]):
             self._driver.connect(one)
 
     def _remove(self, id: str, volume_id: str) -> None:
+        with self._db.read() as tx:
+            if known_exports(tx, [id]):  # it has been asked for since
+                return
         LOG.warning("export %s of volume %s belongs to no attachment: it is removed", id, volume_id)
         volume = VolumeRef(id=volume_id, size=0, pool="")
         self._driver.disconnect(Export(id=id, volume=volume, connector=Connector({})))

@@ -10,7 +10,7 @@ from collections import Counter
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from pumice.block.attachments.exports import wanted_exports
+from pumice.block.attachments.exports import known_exports, wanted_exports
 from pumice.block.attachments.model import Attachment
 from pumice.block.drivers.base import Inventory
 from pumice.block.quotas.resources import growth_charge, snapshot_charge, volume_charge
@@ -86,7 +86,7 @@ def compare(tx: Session, backend: str, held: Inventory) -> list[str]:
             "has a row and is not on the backend",
             {id for id, status in snapshots.items() if status == "available"} - held.snapshots,
         ),
-        *lines("export", "is made and no row wants it", held.exports - exports),
+        *lines("export", "is made and no row answers for it", held.exports - known_exports(tx, held.exports)),
         *lines("export", "is wanted by a row and not made", exports - held.exports),
         *lines("file", "is left over", held.leftovers),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import update
+from sqlalchemy import or_, update
 from sqlalchemy.orm import Session
 
 from pumice.block.attachments.model import Attachment, Connection
@@ -59,8 +59,11 @@ def wanted_exports(tx: Session, backend: str, id: str | None = None) -> list[Exp
 
 
 def known_exports(tx: Session, ids: Collection[str]) -> set[str]:
-    """Those of the ids that are rows', whatever becomes of these; a row is there before its export is made."""
-    found: set[str] = set()
-    for model in (Attachment, Connection):
-        found.update(tx.scalars(everything().columns(model, model.id).where(model.id.in_(ids))))
-    return found
+    """Those of the ids that a row answers for: it has a connection, or an operation that makes or removes one.
+
+    What a failed connect has left, as the backend refused to remove it, has neither.
+    """
+    answers = or_(Attachment.connection.is_not(None), Attachment.operation_id.is_not(None))
+    attachments = everything().columns(Attachment, Attachment.id).where(Attachment.id.in_(ids), answers)
+    connections = everything().columns(Connection, Connection.id).where(Connection.id.in_(ids))
+    return {*tx.scalars(attachments), *tx.scalars(connections)}
