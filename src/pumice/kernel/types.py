@@ -66,6 +66,12 @@ def find_type(tx: Session, model: type[T], scope: Scope, name_or_id: str, *, hol
     return min(found, key=lambda one: one.id != name_or_id)
 
 
+def specs_of(tx: Session, model: type[TypeRow], id: str | None) -> Specs:
+    """The extra specs of the type that a resource has, if it has one."""
+    found = everything().find(tx, model, id) if id else None
+    return found.extra_specs if found else {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypesOf(Generic[T]):
     """What an API does with its types: making and removing them, who may use them, and their extra specs.

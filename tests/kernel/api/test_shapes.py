@@ -8,9 +8,10 @@ from msgspec import UNSET, UnsetType, field
 
 from pumice.kernel.api.fields import Named, Since, Until
 from pumice.kernel.api.shapes import Alias, Shape, decode
-from pumice.kernel.api.values import Boolean, Metadata, Name, Size, SpecKey, Uuid, one_of
+from pumice.kernel.api.values import Boolean, Metadata, Name, Size, Uuid, one_of
 from pumice.kernel.api.versions import Version
 from pumice.kernel.errors import BadRequest, Unprocessable
+from tests.kernel.api.toy import SpecKey
 
 NEWEST = Version(3, 71)
 

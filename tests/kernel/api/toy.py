@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any
@@ -18,7 +19,7 @@ from pumice.kernel.api.fields import Named, Since, Until
 from pumice.kernel.api.request import Reply, Request
 from pumice.kernel.api.routes import ADMIN, ANYONE, READER, Route, Rule
 from pumice.kernel.api.shapes import Alias, Shape
-from pumice.kernel.api.values import Boolean, Description, Metadata, Name, Size, SpecKey, Uuid
+from pumice.kernel.api.values import Boolean, Description, Metadata, Name, Size, Uuid, matching
 from pumice.kernel.api.versions import Dialect, Version
 from pumice.kernel.api.views import Guarded, Mapped, Of, OmitNone, View
 from pumice.kernel.auth.context import RequestContext
@@ -42,6 +43,8 @@ DIALECT = Dialect(
     updated="2023-08-31T00:00:00Z",
     media_type="application/vnd.openstack.volume+json;version=3",
 )
+
+SpecKey = Annotated[str, matching(re.compile(r"[A-Za-z0-9\-_:.]{1,255}"), "letters, digits, - _ : and . are allowed")]
 
 
 class Stone(Base, Owned):

@@ -20,9 +20,9 @@ from pumice.block.attachments.model import Attachment, Connection
 from pumice.block.backends import alone, driver_of, refused
 from pumice.block.drivers.base import Export
 from pumice.block.message_codes import Action, Detail
+from pumice.block.types.model import VolumeType
 from pumice.block.volumes import notifications, rules
 from pumice.block.volumes.model import Volume
-from pumice.block.volumes.placement import specs_of
 from pumice.kernel.db.engine import changed
 from pumice.kernel.db.scope import everything
 from pumice.kernel.drivers import BackendError
@@ -31,6 +31,7 @@ from pumice.kernel.operations.kinds import Done, Kind, Next, Outcome, Step
 from pumice.kernel.operations.model import Lane, Operation
 from pumice.kernel.operations.worker import Run
 from pumice.kernel.steps import leave_nothing, row_of
+from pumice.kernel.types import specs_of
 
 LOG = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ def _make(run: Run, export: Export, volume: Volume, *, replaces: bool = False) -
 
 def _described(run: Run, answer: Mapping[str, Any], volume: Volume, *, read_only: bool) -> dict[str, Any]:
     with run.db.read() as tx:
-        specs = specs_of(tx, volume.volume_type_id)
+        specs = specs_of(tx, VolumeType, volume.volume_type_id)
     data = {
         **answer["data"],
         "access_mode": "ro" if read_only else "rw",

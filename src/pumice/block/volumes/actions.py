@@ -12,10 +12,10 @@ from pumice.block.attachments.model import Attachment
 from pumice.block.backends import queue_of
 from pumice.block.quotas.resources import check_volume_size, growth_charge
 from pumice.block.snapshots.model import Snapshot
+from pumice.block.types.model import VolumeType
 from pumice.block.volumes import operations, rules
 from pumice.block.volumes.deletion import delete
 from pumice.block.volumes.model import Volume
-from pumice.block.volumes.placement import specs_of
 from pumice.kernel import moves
 from pumice.kernel.api.shapes import Shape
 from pumice.kernel.api.values import Boolean, ImageMetadata, Size, Uuid, Word
@@ -25,6 +25,7 @@ from pumice.kernel.errors import BadRequest, Conflict, NotFound
 from pumice.kernel.moves import Guard
 from pumice.kernel.scheduling.placing import SCHEDULER, is_thick
 from pumice.kernel.steps import refuse_incapable
+from pumice.kernel.types import specs_of
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
@@ -72,7 +73,7 @@ def extend(req: Request, volume: Volume) -> None:
             raise BadRequest(f"Volume {row.id} has status {row.status}: extend is allowed only in status {words}.")
         if new_size <= row.size:
             raise BadRequest(f"new_size {new_size} is refused: the volume has {row.size} GiB, and it can only grow.")
-        specs = specs_of(tx, row.volume_type_id)
+        specs = specs_of(tx, VolumeType, row.volume_type_id)
         rules.check_size(specs, new_size)
         check_volume_size(tx, service.quotas, row.project_id, new_size)
         growth = new_size - row.size

@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 
 from sqlalchemy.orm import Session
 
 from pumice.block.types.model import VolumeType
 from pumice.block.volumes.model import Volume
 from pumice.kernel.db.engine import Database
-from pumice.kernel.db.scope import everything, own
+from pumice.kernel.db.scope import own
 from pumice.kernel.operations.worker import Run
-from pumice.kernel.scheduling.placing import counted, is_thick
+from pumice.kernel.scheduling.placing import counted, is_thick, wanted
 from pumice.kernel.scheduling.plugins import Lookups
 from pumice.kernel.scheduling.request import PlacementRequest
+from pumice.kernel.types import specs_of
 
 
 def request_of(tx: Session, run: Run, volume: Volume) -> PlacementRequest:
     """What the scheduler is asked for a volume that is being created."""
-    specs = specs_of(tx, volume.volume_type_id)
-    return PlacementRequest(
+    specs = specs_of(tx, VolumeType, volume.volume_type_id)
+    return wanted(
+        run,
         id=volume.id,
         gb=volume.size,
         project_id=volume.project_id,
-        zones=frozenset(run.args["zones"]),
         extra_specs=specs,
-        hints=run.args["hints"],
         attributes={"volume": {"size": volume.size, "name": volume.name, "id": volume.id}},
-        attempted=frozenset(run.checkpoint.get("attempted", ())),
-        only=run.args["only"],
         thick=is_thick(specs),
     )
-
-
-def specs_of(tx: Session, type_id: str | None) -> Mapping[str, str | None]:
-    found = everything().find(tx, VolumeType, type_id) if type_id else None
-    return found.extra_specs if found else {}
 
 
 def lookups(db: Database, server_host: Callable[[str], str | None]) -> Lookups:

@@ -124,6 +124,18 @@ def _write(tx: Session, run: Run, row: Placed, chosen: PoolState) -> None:
     moves.amend(tx, type(row), row.id, operation_id=run.operation.id, **values)
 
 
+def wanted(run: Run, **resource: Any) -> PlacementRequest:
+    """What the scheduler is asked for a new resource: what its operation's arguments and earlier tries say, besides
+    what the resource is."""
+    return PlacementRequest(
+        zones=frozenset(run.args["zones"]),
+        hints=run.args["hints"],
+        attempted=frozenset(run.checkpoint.get("attempted", ())),
+        only=run.args["only"],
+        **resource,
+    )
+
+
 def schedule(run: Run, row: Placed, request_of: Callable[[Session], PlacementRequest]) -> Next:
     """Claim room for a new resource on the best pool, and hand over to its worker for the step `build`."""
     placer: Placer = run.environment

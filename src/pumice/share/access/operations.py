@@ -55,20 +55,20 @@ def _give_up(of: RuleSet, tx: Session, operation: Operation) -> None:
     rules.give_up(tx, of, operation.resource_id)
 
 
-def _kind(of: RuleSet, resource_type: str, parent: str) -> Kind:
+def _kind(of: RuleSet, resource_type: str) -> Kind:
     return Kind(
         name=of.operation,
         resource_type=resource_type,
         steps={"run": alone(functools.partial(_apply, of))},
         undo=functools.partial(_give_up, of),
         action=Action.UPDATE_ACCESS_RULES,
-        subject=lambda operation: (resource_type, operation.args[parent]),
+        subject=lambda operation: (resource_type, operation.args[of.parent]),
         seconds=BOUND,
     )
 
 
-OF_SHARE = _kind(rules.SHARE, "SHARE", "share_id")
-OF_SNAPSHOT = _kind(rules.SNAPSHOT, "SHARE_SNAPSHOT", "snapshot_id")
+OF_SHARE = _kind(rules.SHARE, "SHARE")
+OF_SNAPSHOT = _kind(rules.SNAPSHOT, "SHARE_SNAPSHOT")
 
 KINDS = (OF_SHARE, OF_SNAPSHOT)
 

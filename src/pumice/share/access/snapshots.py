@@ -16,6 +16,7 @@ from pumice.share.access.operations import ask
 from pumice.share.access.shapes import SnapshotRuleView
 from pumice.share.shares.model import Share
 from pumice.share.snapshots.model import ShareSnapshot, SnapshotInstance
+from pumice.share.snapshots.moving import instance_of
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
@@ -80,9 +81,7 @@ def _changeable(tx: Session, snapshot: ShareSnapshot) -> SnapshotInstance:
     _refuse_unmountable(share)
     if share.snapshot_inherit_share_access_support:
         raise BadRequest(f"Snapshots of share {share.id} have the share's access rules, and none of their own.")
-    of_snapshot = everything().select(SnapshotInstance).where(SnapshotInstance.snapshot_id == snapshot.id)
-    oldest = of_snapshot.order_by(SnapshotInstance.created_at, SnapshotInstance.id).limit(1)
-    instance = tx.scalars(oldest.execution_options(populate_existing=True)).one_or_none()
+    instance = instance_of(tx, snapshot.id)
     if instance is None or instance.status not in ("available", "error", "awaiting_transfer"):
         status = instance.status if instance else "deleted"
         raise BadRequest(f"Snapshot {snapshot.id} has status {status}: its rules cannot change now.")

@@ -7,7 +7,7 @@ ids, so that a renamed type keeps its counters.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from oslo_config import cfg
 from sqlalchemy.orm import Session
@@ -87,12 +87,3 @@ def size_bounds(type_id: str | None, user_id: str | None) -> list[str]:
 def type_keys(type_id: str) -> list[str]:
     """The keys of a type, to be forgotten with it."""
     return [of_type(resource, type_id) for resource in OF_TYPES]
-
-
-def user_keys(user_id: str) -> list[str]:
-    return [of_user(resource, user_id) for resource in RESOURCES]
-
-
-def bounded_by(keys: Iterable[str]) -> list[str]:
-    """The project's resources that the keys of a type or of a user are part of."""
-    return [key.partition("@")[0].partition(":")[0] for key in keys]

@@ -16,17 +16,18 @@ from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, Conflict, Forbidden, OverLimit
 from pumice.kernel.moves import Guard
 from pumice.kernel.scheduling.placing import SCHEDULER, is_thick
+from pumice.kernel.types import specs_of
 from pumice.share.projection import DEFERRED
 from pumice.share.quotas.resources import growth_charge, size_bounds
 from pumice.share.shares import deletion, operations, rules
 from pumice.share.shares.model import Share, ShareInstance
 from pumice.share.shares.moves import STATUSES, TASKS
 from pumice.share.shares.moving import active, begin, project
-from pumice.share.shares.placement import specs_of
 from pumice.share.snapshots.model import ShareSnapshot, SnapshotInstance
 from pumice.share.snapshots.moving import instance_of
 from pumice.share.snapshots.moving import project as project_snapshot
 from pumice.share.types import specs as type_specs
+from pumice.share.types.model import ShareType
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
@@ -63,7 +64,7 @@ def extend(req: Request, share: Share) -> None:
         rules.refuse_busy(row)
         if size <= row.size:
             raise BadRequest(f"new_size {size} is refused: the share has {row.size} GiB, and it can only grow.")
-        specs = specs_of(tx, row.share_type_id)
+        specs = specs_of(tx, ShareType, row.share_type_id)
         type_specs.check_most(specs, size, type_specs.MAX_EXTEND_SIZE if beyond else type_specs.MAX_SIZE)
         req.service.quotas.check_size(tx, row.project_id, size_bounds(row.share_type_id, row.user_id), size)
         growth = size - row.size
@@ -86,7 +87,7 @@ def shrink(req: Request, share: Share) -> None:
             raise BadRequest(
                 f"new_size {size} is refused: the share has {row.size} GiB, and it can only become smaller."
             )
-        type_specs.check_least(specs_of(tx, row.share_type_id), size)
+        type_specs.check_least(specs_of(tx, ShareType, row.share_type_id), size)
         begin(tx, req, operations.SHRINK, row, id=operation_id, guards=[rules.PLACED], args={"size": size})
 
     req.service.db.write(work)
@@ -116,7 +117,7 @@ def revert(req: Request, share: Share) -> None:
         args = {
             "snapshot_id": snapshot.id,
             "snapshot_instance_id": instance.id,
-            "thick": is_thick(specs_of(tx, row.share_type_id)),
+            "thick": is_thick(specs_of(tx, ShareType, row.share_type_id)),
             "then": "revert",
         }
         guards = [settled, rules.NOT_READ]

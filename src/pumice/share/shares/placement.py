@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from sqlalchemy.orm import Session
 
 from pumice.kernel.db.engine import Database
 from pumice.kernel.db.scope import everything
 from pumice.kernel.operations.worker import Run
-from pumice.kernel.scheduling.placing import counted, is_thick
+from pumice.kernel.scheduling.placing import counted, is_thick, wanted
 from pumice.kernel.scheduling.plugins import Lookups
 from pumice.kernel.scheduling.request import PlacementRequest
+from pumice.kernel.types import specs_of
 from pumice.share.shares.model import Share, ShareInstance
 from pumice.share.types.model import ShareType
 from pumice.share.types.specs import wanted_of_pools
@@ -20,24 +21,16 @@ from pumice.share.types.specs import wanted_of_pools
 def request_of(tx: Session, run: Run, instance: ShareInstance) -> PlacementRequest:
     """What the scheduler is asked for a share that is being created."""
     share = everything().get(tx, Share, instance.share_id)
-    specs = specs_of(tx, share.share_type_id)
-    return PlacementRequest(
+    specs = specs_of(tx, ShareType, share.share_type_id)
+    return wanted(
+        run,
         id=share.id,
         gb=share.size,
         project_id=share.project_id,
-        zones=frozenset(run.args["zones"]),
         extra_specs=wanted_of_pools(specs),
-        hints=run.args["hints"],
         attributes={"share": {"size": share.size, "name": share.name, "id": share.id, "proto": share.proto}},
-        attempted=frozenset(run.checkpoint.get("attempted", ())),
-        only=run.args["only"],
         thick=is_thick(specs),
     )
-
-
-def specs_of(tx: Session, type_id: str | None) -> Mapping[str, str | None]:
-    found = everything().find(tx, ShareType, type_id) if type_id else None
-    return found.extra_specs if found else {}
 
 
 def lookups(db: Database) -> Lookups:
