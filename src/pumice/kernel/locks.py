@@ -6,6 +6,7 @@ may go on for a while.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -20,6 +21,10 @@ from oslo_config import cfg
 from tooz import coordination
 from tooz.drivers.file import FileLock
 
+from pumice.kernel.config import ConfigError
+
+LOG = logging.getLogger(__name__)
+
 # Threads of this process take turns at a name before they ask tooz, because POSIX file locks belong to processes:
 # whoever closes the file, even after a failed attempt, ends the lock of any other thread. The table is the
 # process's, not a service's, for several services of one process may share a directory.
@@ -28,7 +33,11 @@ _TURNS_LOCK = threading.Lock()
 
 
 class LockTimeout(TimeoutError):
-    """The lock was not free within the time given."""
+    """The lock was not free within the time given, or the lock service did not answer."""
+
+
+class LockServiceAway(Exception):
+    """The lock service cannot be reached yet."""
 
 
 class Locks:
@@ -36,22 +45,42 @@ class Locks:
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._url: str = conf.coordination.backend_url
-        member = f"{conf.host}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-        self._coordinator: Any = coordination.get_coordinator(self._url, member.encode())
+        self._host = conf.host
+        self._coordinator: Any = None
 
     def start(self) -> None:
-        """Connect to the lock service, and keep what is held alive from a thread."""
-        self._coordinator.start(start_heart=True)
+        """Connect to the lock service, and keep what is held alive from a thread; once started, nothing.
+
+        :raises LockServiceAway: it does not answer
+        :raises ConfigError: its library is not installed, or there is no such kind
+        """
+        if self._coordinator is not None:
+            return
+        member = f"{self._host}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        try:
+            coordinator = coordination.get_coordinator(self._url, member.encode())
+            coordinator.start(start_heart=True)
+        except (ImportError, NotImplementedError) as error:
+            kind = self._url.partition(":")[0]
+            raise ConfigError(f"[coordination] backend_url: {kind} cannot be used here: {error}") from error
+        except coordination.ToozError as error:
+            raise LockServiceAway(f"{self._url.partition(':')[0]} does not answer: {error}") from error
+        self._coordinator = coordinator
 
     def stop(self) -> None:
-        self._coordinator.stop()
+        if self._coordinator is None:
+            return
+        try:
+            self._coordinator.stop()
+        except coordination.ToozError as error:
+            LOG.warning("the lock service was not told of the end, and finds it out: %s", error)
 
     @contextmanager
     def hold(self, name: str, *, timeout: float | None = None) -> Iterator[None]:
         """Hold the lock `name` alone among all threads and workers; not reentrant.
 
         :param timeout: seconds to wait for it at most; None waits without end
-        :raises LockTimeout: it was not free in time
+        :raises LockTimeout: it was not free in time, or the lock service does not answer
         """
         with _TURNS_LOCK:
             turn = _TURNS.setdefault((self._url, name), threading.Lock())
@@ -59,14 +88,21 @@ class Locks:
         if not turn.acquire(timeout=-1 if timeout is None else timeout):
             raise LockTimeout(f"lock {name} was not free within {timeout} s")
         try:
-            lock = self._acquire(name, timeout, began)
+            try:
+                lock = self._acquire(name, timeout, began)
+            except coordination.ToozError as error:
+                raise LockTimeout(f"the lock service does not answer: {error}") from error
             try:
                 yield
             finally:
                 if isinstance(lock, FileLock):
                     # No file is left for each thing that ever was; who waits on this one sees that it is gone.
                     Path(os.fsdecode(lock._lock.path)).unlink(missing_ok=True)  # noqa: SLF001
-                lock.release()
+                try:
+                    lock.release()
+                except coordination.ToozError as error:
+                    # What it was held for is done. The service frees what nobody keeps alive.
+                    LOG.warning("lock %s could not be given back: %s", name, error)
         finally:
             turn.release()
 

@@ -25,6 +25,7 @@ from pumice.kernel import logging as kernel_logging
 from pumice.kernel import supervision
 from pumice.kernel.bus import NO_BROKER
 from pumice.kernel.config import ConfigError
+from pumice.kernel.locks import LockServiceAway
 from pumice.kernel.serving import BackendService
 
 LOG = logging.getLogger(__name__)
@@ -68,14 +69,14 @@ class Signals:
 
 
 def once_reachable(make: Callable[[], T], pause: Callable[[float], object]) -> T:
-    """What `make` makes, once the database that it needs can be reached; until then it is tried again and again."""
+    """What `make` makes, once the servers that it needs can be reached; until then it is tried again and again."""
     told = False
     while True:
         try:
             return make()
-        except db_errors.DBConnectionError as error:
+        except (db_errors.DBConnectionError, LockServiceAway) as error:
             if not told:
-                LOG.warning("waiting for the database, which cannot be reached: %s", error)
+                LOG.warning("waiting for a server that cannot be reached: %s", error)
             told = True
             pause(RETRY_SECONDS)
 
@@ -103,9 +104,10 @@ def work(
     with ExitStack() as undo:
         try:
             service = once_reachable(lambda: make(conf), signals.pause)
+            undo.callback(lambda: service.stop(float(conf.graceful_shutdown_timeout)))
+            once_reachable(lambda: service.connect(parts), signals.pause)
         except Ended:
             return
-        undo.callback(lambda: service.stop(float(conf.graceful_shutdown_timeout)))
         service.start(parts)
         if health is not None:
             undo.enter_context(supervision.listening(*health, service))

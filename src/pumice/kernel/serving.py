@@ -63,13 +63,22 @@ class BackendService(Service):
     def backend(self, name: str, described: config.Backend, driver: Any) -> Backend[Any]:
         """A backend of this service, `name` being its host@section or cluster@section."""
 
-    def start(self, parts: Collection[str] | None = None) -> None:
-        """Start workers in this process: the scheduler ("scheduler") and those of backends (`part`), or both."""
+    def connect(self, parts: Collection[str]) -> None:
+        """What `start` needs others for; may be tried again and again.
+
+        :raises DBConnectionError: the database cannot be reached
+        :raises LockServiceAway: the lock service cannot be reached
+        """
         self.prepare()
-        super().start()
-        parts = {SCHEDULER, self.part} if parts is None else parts
         if self.part in parts:
             self.locks.start()
+
+    def start(self, parts: Collection[str] | None = None) -> None:
+        """Start workers in this process: the scheduler ("scheduler") and those of backends (`part`), or both."""
+        parts = {SCHEDULER, self.part} if parts is None else parts
+        self.connect(parts)
+        super().start()
+        if self.part in parts:
             self._endings.append(self.locks.stop)
             for described in config.backends(self.conf, self.name):
                 self._start_backend(described)

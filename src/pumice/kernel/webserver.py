@@ -110,7 +110,9 @@ class _Server(BaseApplication):  # type: ignore[misc]
 
 
 def _begin(worker: Any) -> None:
-    once_reachable(lambda: worker.app.service.start(()), time.sleep)
+    service: BackendService = worker.app.service
+    once_reachable(lambda: service.connect(()), time.sleep)
+    service.start(())
 
 
 def _end(_server: Any, worker: Any) -> None:
