@@ -2,7 +2,7 @@ import pytest
 
 from tests.support import databases
 
-pytest_plugins = ["tests.support.keystone"]
+pytest_plugins = ["tests.support.keystone", "tests.support.servers.fixtures"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -24,10 +24,11 @@ def configured(tmp_path: Path, url: str, more: str = "") -> cfg.ConfigOpts:
     return conf
 
 
-@pytest.fixture(params=["local://", "fake://"])
+@pytest.fixture(params=["local://", "fake://", pytest.param("rabbit://", marks=pytest.mark.real)])
 def bus(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bus]:
-    bus = make_bus(configured(tmp_path, request.param), "test")
-    assert type(bus) is (LocalBus if request.param == "local://" else MessagingBus)
+    url = request.getfixturevalue("rabbitmq").url if request.param == "rabbit://" else request.param
+    bus = make_bus(configured(tmp_path, url), request.node.name)
+    assert type(bus) is (LocalBus if url == "local://" else MessagingBus)
     yield bus
     bus.close()
 
@@ -102,6 +103,7 @@ def test_ended_listeners_hear_nothing(bus: Bus) -> None:
     wait_for_listeners(bus)
     end()
     end()
+    wait_for_ends(bus)
     for _ in range(4):
         bus.ring("q", "op")
     assert [stays.get(timeout=5) for _ in range(4)] == ["op"] * 4
@@ -187,3 +189,10 @@ def wait_for_listeners(bus: Bus) -> None:
             return
         time.sleep(0.01)
     raise AssertionError("listeners did not start within 5 s")
+
+
+def wait_for_ends(bus: Bus) -> None:
+    if isinstance(bus, MessagingBus):
+        for listener in bus._listeners:
+            if listener._stopped.is_set():
+                listener.wait()

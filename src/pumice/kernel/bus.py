@@ -39,7 +39,7 @@ class Bus(Protocol):
     def listen(self, queue: str, callback: Callable[[str], None]) -> Callable[[], None]:
         """Call `callback(operation_id)` for doorbells of `queue`; each reaches one of the queue's listeners.
 
-        :returns: what ends it
+        :returns: what ends it, over a broker within seconds; what arrives in the meantime may be lost
         """
         ...
 

@@ -35,7 +35,7 @@ LOG = logging.getLogger(__name__)
 
 EXCHANGE = "pumice"
 STOP_SECONDS = 5
-RETRY_SECONDS = 5
+RETRY_SECONDS = 3
 
 
 def messaging_conf(conf: cfg.ConfigOpts) -> cfg.ConfigOpts:
@@ -82,6 +82,7 @@ class _Listener:
         self._lock = threading.Lock()
         self._server: Any = None
         self._stopped = threading.Event()
+        self._ending = threading.Thread(target=self._leave, name=f"bus-end-{topic}", daemon=True)
         threading.Thread(target=self._start, name=f"bus-{topic}", daemon=True).start()
 
     def _start(self) -> None:
@@ -98,21 +99,27 @@ class _Listener:
                 self._server = server
                 stopped = self._stopped.is_set()
             if stopped:
-                server.stop()
+                self._leave()
             return
 
-    def stop(self) -> None:
+    def end(self) -> None:
+        """Have it stop, in a thread of its own: oslo.messaging takes a second for each."""
         with self._lock:
+            if self._stopped.is_set():
+                return
             self._stopped.set()
-            server = self._server
-        if server is not None:
-            server.stop()
+        self._ending.start()
 
     def wait(self) -> None:
-        """Let callbacks that run come to their end, after `stop`."""
+        """Let callbacks that run come to their end, after `end`."""
+        self._ending.join(2 * STOP_SECONDS)
+
+    def _leave(self) -> None:
         if self._server is None:
             return
+        self._server.stop()
         try:
+            # Only this closes the connection; until then the broker goes on sending what nobody hears.
             self._server.wait(timeout=STOP_SECONDS)
         except oslo_messaging.server.TaskTimeout:
             LOG.warning("a callback of %s is still running", self._target.topic)
@@ -131,11 +138,15 @@ class MessagingBus:
     def __init__(self, conf: cfg.ConfigOpts, namespace: str) -> None:
         self.dropped = 0
         self._namespace = namespace
-        self._transport = oslo_messaging.get_rpc_transport(messaging_conf(conf), url=conf.transport_url)
+        own = messaging_conf(conf)
+        self._transport = oslo_messaging.get_rpc_transport(own, url=conf.transport_url)
+        if "oslo_messaging_rabbit" in own:
+            # Its own default lets more and more time pass between attempts to connect, 30 s in the end.
+            own.set_default("rabbit_interval_max", RETRY_SECONDS, group="oslo_messaging_rabbit")
         self._outbox: queue.Queue[_Mail | None] = queue.Queue(OUTBOX)
         self._closed = False
         self._lock = threading.Lock()
-        self._listeners: set[_Listener] = set()
+        self._listeners: list[_Listener] = []
         self._sender: threading.Thread | None = None
 
     def ring(self, queue: str, operation_id: str) -> None:
@@ -153,9 +164,9 @@ class MessagingBus:
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            listeners, self._listeners = self._listeners, set()
+            listeners = list(self._listeners)
         for listener in listeners:
-            listener.stop()
+            listener.end()
         for listener in listeners:
             listener.wait()
         try:
@@ -173,14 +184,8 @@ class MessagingBus:
     def _listen(self, topic: str, callback: Callable[[Any], None]) -> Callable[[], None]:
         listener = _Listener(self._transport, topic, callback)
         with self._lock:
-            self._listeners.add(listener)
-
-        def end() -> None:
-            with self._lock:
-                self._listeners.discard(listener)
-            listener.stop()
-
-        return end
+            self._listeners.append(listener)
+        return listener.end
 
     def _post(self, mail: _Mail) -> None:
         if self._closed:

@@ -33,6 +33,7 @@ class Server:
         # Not below tmp_path, which only its owner reaches: several of these servers refuse to be root.
         self.directory = Path(tempfile.mkdtemp(prefix=f"pumice-{name}-", dir=_place()))
         self.log = self.directory / "log"
+        self.starts = 0
         self._process: subprocess.Popen[bytes] | None = None
         if user:
             shutil.chown(self.directory, user, user)
@@ -78,6 +79,7 @@ class Server:
                 start_new_session=True,
                 **self._identity(),
             )
+        self.starts += 1
         if wait:
             self.until_ready()
 
@@ -88,11 +90,6 @@ class Server:
     def kill(self) -> None:
         """SIGKILL, to its children too."""
         self._end(signal.SIGKILL)
-
-    def signal(self, number: signal.Signals) -> None:
-        """Send it (SIGSTOP, SIGCONT) to the process and its children."""
-        assert self._process
-        os.killpg(self._process.pid, number)
 
     def until_ready(self) -> None:
         eventually(self._answers, START_SECONDS, self._why)
@@ -130,7 +127,7 @@ class Server:
         if self._process is None:
             return
         with suppress(ProcessLookupError):
-            self.signal(number)
+            os.killpg(self._process.pid, number)
         try:
             self._process.wait(START_SECONDS)
         finally:
