@@ -8,7 +8,7 @@ import pytest
 from pumice.block import messages
 from pumice.block.message_codes import Action, Detail
 from pumice.kernel.db.base import new_id, utcnow
-from pumice.kernel.messages import Code, Message, record
+from pumice.kernel.messages import Code, Message, Messages
 from tests.block.conftest import BlockApi, MakeApi
 from tests.support.identity import PROJECT_A, PROJECT_B
 
@@ -26,7 +26,7 @@ def api(make_api: MakeApi) -> BlockApi:
         ]
         kinds.append(("VOLUME_SNAPSHOT", SNAPSHOT, Action.CREATE_SNAPSHOT, Detail.UNKNOWN))
         for number, (kind, resource, action, detail) in enumerate(kinds):
-            made = record(
+            made = Messages("VOLUME").record(
                 tx,
                 project_id=PROJECT_A,
                 request_id=f"req-{number}",
