@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Select, String, delete, or_, select
 from sqlalchemy.orm import Mapped, Session, declared_attr, mapped_column
 
 from pumice.kernel.api.views import View
-from pumice.kernel.db.base import Identified
+from pumice.kernel.db.base import Identified, new_id
 from pumice.kernel.db.scope import Scope, everything
 from pumice.kernel.errors import ApiError, BadRequest, Conflict, NotFound
 
@@ -111,13 +111,17 @@ class TypesOf(Generic[T]):
             return everything(), []
         return everything(), [self.model.is_public.is_(req.query.boolean("is_public"))]
 
-    def create(self, req: Request, id: str, **values: Any) -> T:
-        """:raises Conflict: the name is taken"""
-        self.check_specs(values["extra_specs"])
+    def create(self, req: Request, asked: Any, specs: Specs) -> T:
+        """:param asked: the body's shape: name, description and is_public of the type
+        :raises Conflict: the name is taken
+        """
+        self.check_specs(specs)
+        id = new_id()
 
         def work(tx: Session) -> T:
             model: Any = self.model
-            row: T = model(id=id, **values)
+            given = {"name": asked.name, "description": asked.description, "is_public": asked.is_public}
+            row: T = model(id=id, extra_specs=specs, **given)
             tx.add(row)
             return self._stored(tx, req, row, "create")
 

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import datetime
-import operator
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
-
-from sqlalchemy import ColumnElement
+from typing import Annotated
 
 from pumice.kernel.api.fields import Named
 from pumice.kernel.api.routes import Rule
 from pumice.kernel.api.views import Of, View
-from pumice.kernel.db.filters import read_time, text
+from pumice.kernel.db.filters import not_after, not_before, text
 from pumice.kernel.db.paging import Filter, Listing
 from pumice.kernel.messageroutes import MessagesOf
 from pumice.kernel.messages import Message, user_message
 from pumice.share.message_codes import Action, Detail
-
-if TYPE_CHECKING:
-    from pumice.kernel.api.request import Request
 
 FILTERS = {
     "request_id": Message.request_id,
@@ -32,22 +25,14 @@ FILTERS = {
 TIMES_FROM = "2.52"
 
 
-def _created(compare: Callable[[Any, Any], Any]) -> Callable[[str, Request], ColumnElement[bool]]:
-    def condition(value: str, _req: Request) -> ColumnElement[bool]:
-        compared: ColumnElement[bool] = compare(Message.created_at, read_time(value))
-        return compared
-
-    return condition
-
-
 MESSAGES = Listing(
     Message,
     "message",
     configured=(*FILTERS, "created_since", "created_before"),
     filters=(
         *(Filter(name, column, text) for name, column in FILTERS.items()),
-        Filter("created_since", _created(operator.ge), since=TIMES_FROM),
-        Filter("created_before", _created(operator.le), since=TIMES_FROM),
+        Filter("created_since", Message.created_at, not_before, since=TIMES_FROM),
+        Filter("created_before", Message.created_at, not_after, since=TIMES_FROM),
     ),
     sort={**FILTERS, "project_id": Message.project_id, "expires_at": Message.expires_at},
 )

@@ -20,7 +20,6 @@ from pumice.block.types.shapes import (
     visible_specs,
 )
 from pumice.block.volumes.model import Volume
-from pumice.kernel.db.base import new_id
 from pumice.kernel.db.filters import dictionary, pairs
 from pumice.kernel.db.paging import Filter, Listing
 from pumice.kernel.db.scope import everything
@@ -73,16 +72,8 @@ def show(req: Request, id: str) -> dict[str, Any]:
 
 
 def create(req: Request) -> dict[str, Any]:
-    wanted = req.body.volume_type
-    row = VOLUME_TYPES.create(
-        req,
-        new_id(),
-        name=wanted.name,
-        description=wanted.description,
-        is_public=wanted.is_public,
-        extra_specs=wanted.extra_specs,
-    )
-    return {"volume_type": req.view(TypeCreated, row)}
+    asked = req.body.volume_type
+    return {"volume_type": req.view(TypeCreated, VOLUME_TYPES.create(req, asked, asked.extra_specs))}
 
 
 def update(req: Request, id: str) -> dict[str, Any]:

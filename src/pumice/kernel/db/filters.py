@@ -100,6 +100,16 @@ def _comparison(column: Any, value: str) -> ColumnElement[bool]:
     return _COMPARISONS[name](column, read_time(moment))
 
 
+def not_before(column: Any, value: str, _version: Version) -> ColumnElement[bool]:
+    """From this time on."""
+    return _COMPARISONS["gte"](column, read_time(value))
+
+
+def not_after(column: Any, value: str, _version: Version) -> ColumnElement[bool]:
+    """Up to this time."""
+    return _COMPARISONS["lte"](column, read_time(value))
+
+
 def read_time(value: str) -> datetime.datetime:
     """An ISO 8601 time, taken as UTC where it has no offset, as naive UTC; raises ValueError."""
     try:

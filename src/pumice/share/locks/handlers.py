@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
 from pumice.kernel import moves
-from pumice.kernel.db.filters import read_time
+from pumice.kernel.db.filters import not_after, not_before
 from pumice.kernel.db.paging import Filter, Listing
 from pumice.kernel.db.scope import Scope, everything
 from pumice.kernel.errors import BadRequest, Conflict, Forbidden, NotFound
@@ -34,19 +33,14 @@ _COLUMNS = (
 )
 
 
-def _since(text: str, _req: Request) -> ColumnElement[bool]:
-    return ResourceLock.created_at >= read_time(text)
-
-
-def _before(text: str, _req: Request) -> ColumnElement[bool]:
-    return ResourceLock.created_at <= read_time(text)
-
-
 LOCKS: Listing[ResourceLock] = Listing(
     ResourceLock,
     "resource_lock",
     configured=(*_COLUMNS[:7], "created_since", "created_before"),
-    filters=(Filter("created_since", _since), Filter("created_before", _before)),
+    filters=(
+        Filter("created_since", ResourceLock.created_at, not_before),
+        Filter("created_before", ResourceLock.created_at, not_after),
+    ),
     sort={name: getattr(ResourceLock, name) for name in _COLUMNS},
     secret=frozenset(("rule_id",)),
     other=frozenset(("all_projects", "project_id")),

@@ -8,7 +8,6 @@ from sqlalchemy import ColumnElement, and_, false, func, or_
 from sqlalchemy.orm import Session
 
 from pumice.kernel.api.values import FALSE_WORDS, TRUE_WORDS
-from pumice.kernel.db.base import new_id
 from pumice.kernel.db.filters import dictionary, pairs
 from pumice.kernel.db.paging import Filter, Listing
 from pumice.kernel.db.scope import everything
@@ -98,14 +97,7 @@ def create(req: Request) -> dict[str, Any]:
         raise BadRequest(f"description is refused: share types have one from {DESCRIPTION_FROM} on.")
     # Before it could be left out, every type had snapshots unless it said otherwise.
     implied = {specs.SNAPSHOTS: "True"} if req.version < OPTIONAL_SNAPSHOTS_FROM else {}
-    row = SHARE_TYPES.create(
-        req,
-        new_id(),
-        name=wanted.name,
-        description=wanted.description,
-        is_public=wanted.is_public,
-        extra_specs=implied | wanted.extra_specs,
-    )
+    row = SHARE_TYPES.create(req, wanted, implied | wanted.extra_specs)
     return _both(req, row)
 
 
