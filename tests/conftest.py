@@ -2,6 +2,8 @@ import pytest
 
 from tests.support import databases
 
+pytest.register_assert_rewrite("tests.support.swept")
+
 pytest_plugins = ["tests.support.keystone", "tests.support.servers.fixtures"]
 
 

@@ -31,18 +31,22 @@ _EXAMPLES = (NOBODYS_ID, "a", "1", "50%", "2026-01-02T03:04:05", "host@backend#p
 
 
 def every_route_at_every_boundary(
-    call: Call, table: Sequence[Route], dialect: Dialect, *, bodies: Bodies = NONE, **asking: Any
+    call: Call, table: Sequence[Route], dialect: Dialect, *, near: bool = False, bodies: Bodies = NONE, **asking: Any
 ) -> list[str]:
     """Each route exists exactly within its versions, and fails nowhere: at each version at which anything in the
-    table begins or ends, the one before and the one after. Ids are nobody's and bodies minimal."""
+    table begins or ends, the one before and the one after. Ids are nobody's and bodies minimal.
+
+    :param near: only where a row of the same path begins or ends, and at the first and the last version
+    """
     wrong = []
     for route in table:
-        for version in boundaries(table, dialect):
+        others = [one for one in table if one.path == route.path] if near else table
+        for version in boundaries(others, dialect):
             answer = call(
                 route.method, fill(route.path), version=str(version), body=body_of(route, version, bodies), **asking
             )
-            exists = any(_exists(one, version) for one in table if _same_request(route, one))
-            if answer.status_code >= 500 or _is_missing(route, answer) is exists:
+            wanted = any(exists(one, version) for one in table if _same_request(route, one))
+            if answer.status_code >= 500 or _is_missing(route, answer) is wanted:
                 wrong.append(_line(route, version, answer))
     return wrong
 
@@ -58,20 +62,20 @@ def every_optional_key_as_null(
 ) -> list[str]:
     """A body with a null, or with a value of the wrong kind, in any place is taken or refused with a 4xx.
 
-    :param ids: makes what the paths name: first part of a path -> id of an object there; asked for again after each
-        body that was taken, as the object may be gone or changed by then
+    :param ids: makes what the paths name (see `fill`); asked for again after each body that was taken, as the object
+        may be gone or changed by then
     """
     wrong = []
     for route in table:
         if route.body is None or not version.within(route.since, route.until):
             continue
-        path = fill(route.path, ids().get(route.path.split("/")[1], NOBODYS_ID))
+        path = fill(route.path, ids())
         for sent in damaged(body_of(route, version, bodies)):
             answer = call(route.method, path, version=str(version), body=sent, **asking)
             if answer.status_code >= 500:
                 wrong.append(f"{_line(route, version, answer)} for {sent}")
             if answer.status_code < 300:
-                path = fill(route.path, ids().get(route.path.split("/")[1], NOBODYS_ID))
+                path = fill(route.path, ids())
     return wrong
 
 
@@ -87,17 +91,16 @@ def every_route_as_a_stranger(
     """With the ids of another project's objects, every route that names one answers 404 (403 where only admins
     may), and no answer at all holds one of these ids.
 
-    :param ids: first part of a path ("volumes") -> id of an object there that belongs to somebody else
+    :param ids: of objects that belong to somebody else (see `fill`)
     """
     wrong = []
     for route in table:
         if not version.within(route.since, route.until):
             continue
-        own = ids.get(route.path.split("/")[1], NOBODYS_ID)
         answer = call(
-            route.method, fill(route.path, own), version=str(version), body=body_of(route, version, bodies), **asking
+            route.method, fill(route.path, ids), version=str(version), body=body_of(route, version, bodies), **asking
         )
-        names_object = bool(_VARIABLE.search(route.path)) and own != NOBODYS_ID
+        names_object = bool(_VARIABLE.search(route.path)) and route.path.split("/")[1] in ids
         refused = answer.status_code in ({404, 403} if names_object else range(500))
         told = [one for one in ids.values() if answer.status_code < 400 and one in answer.text]
         if not refused or told:
@@ -114,9 +117,14 @@ def boundaries(table: Iterable[Route], dialect: Dialect) -> list[Version]:
     return sorted(one for one in near if dialect.minimum <= one <= dialect.maximum)
 
 
-def fill(path: str, value: str = NOBODYS_ID) -> str:
-    """The path with one value for all its variables."""
-    return _VARIABLE.sub(value, path)
+def fill(path: str, ids: Mapping[str, str] = NONE) -> str:
+    """The path with an id for each of its variables, nobody's where none is known.
+
+    :param ids: first part of a path ("volumes") -> id of an object there, for all variables but those that are
+        named themselves ("{key}")
+    """
+    own = ids.get(path.split("/")[1], NOBODYS_ID)
+    return _VARIABLE.sub(lambda found: ids.get(found[0], own), path)
 
 
 def minimal(body: Any, version: Version) -> Any:
@@ -127,9 +135,14 @@ def minimal(body: Any, version: Version) -> Any:
 
 def body_of(route: Route, version: Version, bodies: Bodies = NONE) -> Any:
     """What to send to a route, that its shape takes."""
-    name = f"{route.method} {route.path} {route.action}".rstrip()
+    name = name_of(route)
     inner = None if route.body is None else bodies[name] if name in bodies else minimal(route.body, version)
     return {route.action: inner} if route.action else inner
+
+
+def name_of(route: Route) -> str:
+    """A row as `bodies` name it."""
+    return f"{route.method} {route.path} {route.action}".rstrip()
 
 
 def damaged(value: Any) -> Iterator[Any]:
@@ -195,7 +208,7 @@ def _same_request(route: Route, other: Route) -> bool:
     return (route.method, route.path, route.action) == (other.method, other.path, other.action)
 
 
-def _exists(route: Route, version: Version) -> bool:
+def exists(route: Route, version: Version) -> bool:
     tried = route.experimental_until and version <= route.experimental_until
     return version.within(route.since, route.until) and not tried
 
@@ -203,7 +216,8 @@ def _exists(route: Route, version: Version) -> bool:
 def _is_missing(route: Route, answer: Any) -> bool:
     """Whether the answer says that there is no such route (and not that there is no such object)."""
     if answer.status_code == 404:
-        return f"{route.method} " in answer.text and "does not exist" in answer.text
+        told = f"the action {route.action} " if route.action and "the action" in answer.text else f"{route.method} "
+        return told in answer.text and "does not exist" in answer.text
     return bool(route.action) and answer.status_code == 400 and "one action is expected" in answer.text
 
 
