@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from pumice.block.quotas.resources import quotas_of
 from pumice.block.routes import API
 from pumice.block.types.lookup import ensure_default_type
 from pumice.kernel import config
-from pumice.kernel.api.routes import Route, Rule
 from pumice.kernel.api.table import Api
 from pumice.kernel.db import migrations
 from pumice.kernel.db.engine import Database
@@ -102,12 +101,11 @@ MakeApi = Callable[..., BlockApi]
 
 @pytest.fixture
 def make_api(tmp_path: Path, empty_database: Path) -> Iterator[MakeApi]:
-    """`make_api(routes, rules, sections, **options)`: a service of these rows; options are of [DEFAULT]."""
+    """`make_api(*resources, sections=…, **options)`: a service of these; options are of [DEFAULT]."""
     services: list[Service] = []
 
     def make(
-        routes: Sequence[Route],
-        rules: Sequence[Rule],
+        *resources: Any,
         sections: Mapping[str, Mapping[str, Any]] | None = None,
         **options: Any,
     ) -> BlockApi:
@@ -123,7 +121,7 @@ def make_api(tmp_path: Path, empty_database: Path) -> Iterator[MakeApi]:
         general = {"state_path": str(directory), "host": "here", **options}
         given = {"DEFAULT": general, "database": {"connection": url}, **(sections or {})}
         conf = config.load("block", [file], given)
-        service = _Served(conf, replace(API, table=routes, rules=rules))
+        service = _Served(conf, replace(API, resources=resources))
         services.append(service)
         service.db.write(ensure_default_type)
         return BlockApi(service)

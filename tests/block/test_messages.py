@@ -17,7 +17,7 @@ VOLUME, SNAPSHOT = new_id(), new_id()
 
 @pytest.fixture
 def api(make_api: MakeApi) -> BlockApi:
-    api = make_api(messages.ROUTES, messages.RULES)
+    api = make_api(messages)
 
     def work(tx: Any) -> None:
         kinds = [

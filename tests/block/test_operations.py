@@ -32,7 +32,7 @@ KEYS = {
 
 @pytest.fixture
 def api(make_api: MakeApi) -> BlockApi:
-    return make_api(operations.ROUTES, operations.RULES)
+    return make_api(operations)
 
 
 def add(api: BlockApi, **values: Any) -> str:

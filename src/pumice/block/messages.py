@@ -6,7 +6,6 @@ import datetime
 from typing import Annotated
 
 from pumice.block.message_codes import Action, Detail
-from pumice.kernel.api.routes import Rule
 from pumice.kernel.api.views import Of, OmitNone, View
 from pumice.kernel.db.filters import text
 from pumice.kernel.db.paging import Filter, Listing
@@ -45,5 +44,3 @@ class MessageDetail(View):
 
 
 ROUTES = MessagesOf(MESSAGES, MessageDetail, since="3.3").routes()
-
-RULES: list[Rule] = []

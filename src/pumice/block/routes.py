@@ -31,12 +31,9 @@ DIALECT = Dialect(
     media_type="application/vnd.openstack.volume+json;version=3",
 )
 
-RESOURCES = (volumes, snapshots, attachments, types, quotas, admin, messages, operations)
-
 API = Api(
     dialect=DIALECT,
-    table=[route for resource in RESOURCES for route in resource.ROUTES],
-    rules=[rule for resource in RESOURCES for rule in resource.RULES],
+    resources=(volumes, snapshots, attachments, types, quotas, admin, messages, operations),
     helpers=HELPERS,
     helper_of=HELPER_OF,
     listings=(

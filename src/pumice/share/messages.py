@@ -6,7 +6,6 @@ import datetime
 from typing import Annotated
 
 from pumice.kernel.api.fields import Named
-from pumice.kernel.api.routes import Rule
 from pumice.kernel.api.views import Of, View
 from pumice.kernel.db.filters import not_after, not_before, text
 from pumice.kernel.db.paging import Filter, Listing
@@ -54,5 +53,3 @@ class MessageDetail(View):
 
 
 ROUTES = MessagesOf(MESSAGES, MessageDetail, since="2.37").routes()
-
-RULES: list[Rule] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pumice.kernel.api.routes import READER, Route, Rule
+from pumice.kernel.api.routes import READER, Route
 from pumice.share.shares.model import Share
 
 if TYPE_CHECKING:
@@ -26,4 +26,3 @@ ROUTES = [
     Route("GET", path, index, policy="share_replica:get_all", check=READER, since="2.11", experimental_until="2.55")
     for path in ("/share-replicas", "/share-replicas/detail")
 ]
-RULES: list[Rule] = []

@@ -46,26 +46,23 @@ DIALECT = Dialect(
     media_type="application/vnd.openstack.share+json;version=1",
 )
 
-RESOURCES = (
-    shares,
-    manage,
-    instances,
-    replicas,
-    access,
-    snapshots,
-    types,
-    quotas,
-    locks,
-    transfers,
-    messages,
-    admin,
-    operations,
-)
-
 API = Api(
     dialect=DIALECT,
-    table=[route for resource in RESOURCES for route in resource.ROUTES],
-    rules=[rule for resource in RESOURCES for rule in resource.RULES],
+    resources=(
+        shares,
+        manage,
+        instances,
+        replicas,
+        access,
+        snapshots,
+        types,
+        quotas,
+        locks,
+        transfers,
+        messages,
+        admin,
+        operations,
+    ),
     helpers=HELPERS,
     helper_of=HELPER_OF,
     listings=(

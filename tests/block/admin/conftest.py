@@ -16,7 +16,7 @@ HOST = "here@file"
 
 @pytest.fixture
 def api(make_api: MakeApi) -> BlockApi:
-    return make_api([*routes.ROUTES, *type_routes.ROUTES], [*routes.RULES, *type_routes.RULES])
+    return make_api(routes, type_routes)
 
 
 def worker(host: str = HOST, binary: str = "cinder-volume", *, age: float = 0, **more: Any) -> WorkerService:

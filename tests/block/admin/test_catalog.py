@@ -43,6 +43,6 @@ def test_the_filters_that_lists_take(api: BlockApi) -> None:
 def test_an_operator_names_other_filters(make_api: MakeApi, tmp_path: Path) -> None:
     file = tmp_path / "filters.json"
     file.write_text(json.dumps({"pool": ["name"]}))
-    api = make_api(routes.ROUTES, routes.RULES, resource_query_filters_file=str(file))
+    api = make_api(routes, resource_query_filters_file=str(file))
     assert api.ok("GET", "/resource_filters?resource=pool")["resource_filters"][0]["filters"] == ["name"]
     api.refused(400, "GET", "/scheduler-stats/get_pools?volume_type=x")

@@ -27,7 +27,7 @@ SETS, CLASSES = f"/os-quota-sets/{PROJECT_A}", "/os-quota-class-sets/default"
 
 @pytest.fixture
 def api(make_api: MakeApi) -> BlockApi:
-    return make_api([*routes.ROUTES, *type_routes.ROUTES], [*routes.RULES, *type_routes.RULES])
+    return make_api(routes, type_routes)
 
 
 def make_type(api: BlockApi, name: str, **more: Any) -> str:
@@ -49,7 +49,7 @@ def test_a_project_has_the_configured_limits(api: BlockApi) -> None:
 
 
 def test_configuration_changes_them(make_api: MakeApi) -> None:
-    api = make_api(routes.ROUTES, routes.RULES, quota_volumes=3, per_volume_size_limit=50)
+    api = make_api(routes, quota_volumes=3, per_volume_size_limit=50)
     shown = api.ok("GET", SETS)["quota_set"]
     assert (shown["volumes"], shown["per_volume_gigabytes"]) == (3, 50)
 

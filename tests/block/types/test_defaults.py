@@ -14,7 +14,7 @@ pytestmark = pytest.mark.real
 
 @pytest.fixture
 def api(make_api: MakeApi, cloud: Cloud) -> BlockApi:
-    return make_api(routes.ROUTES, routes.RULES, {"keystone_authtoken": keystone_authtoken(cloud)})
+    return make_api(routes, sections={"keystone_authtoken": keystone_authtoken(cloud)})
 
 
 def create(api: BlockApi, name: str) -> str:
@@ -53,12 +53,12 @@ def test_there_are_no_default_types_before_3_62(api: BlockApi) -> None:
 def test_without_keystone_no_project_is_known(make_api: MakeApi) -> None:
     nobody = {"auth_type": "password", "auth_url": f"http://127.0.0.1:{free_port()}/v3", "username": "u"}
     section = {**nobody, "password": "p", "project_name": "p", "user_domain_id": "default"}
-    api = make_api(routes.ROUTES, routes.RULES, {"keystone_authtoken": {**section, "project_domain_id": "default"}})
+    api = make_api(routes, sections={"keystone_authtoken": {**section, "project_domain_id": "default"}})
     path = f"/default-types/{PROJECT_ADMIN}"
     api.refused(503, "PUT", path, {"default_type": {"volume_type": "__DEFAULT__"}})
 
 
 def test_where_callers_are_not_keystones_any_project_will_do(make_api: MakeApi) -> None:
-    api = make_api(routes.ROUTES, routes.RULES)
+    api = make_api(routes)
     api.ok("PUT", f"/default-types/{PROJECT_ADMIN}", {"default_type": {"volume_type": "__DEFAULT__"}})
     assert len(api.ok("GET", "/default-types")["default_types"]) == 1

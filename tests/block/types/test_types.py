@@ -16,7 +16,7 @@ from tests.support.identity import PROJECT_A, PROJECT_ADMIN, PROJECT_B
 
 @pytest.fixture
 def api(make_api: MakeApi) -> BlockApi:
-    return make_api(routes.ROUTES, routes.RULES)
+    return make_api(routes)
 
 
 def create(api: BlockApi, name: str, **more: Any) -> Any:
@@ -230,7 +230,7 @@ def test_the_id_default_is_the_effective_default(make_api: MakeApi, api: BlockAp
     api.add(DefaultType(project_id=PROJECT_A, volume_type_id=private(api, "fast")))
     shown = {who: api.ok("GET", "/types/default", who=who)["volume_type"]["name"] for who in ("reader_a", "reader_b")}
     assert shown == {"reader_a": "fast", "reader_b": "__DEFAULT__"}
-    other = make_api(routes.ROUTES, routes.RULES, default_volume_type="nothing")
+    other = make_api(routes, default_volume_type="nothing")
     assert "nothing" in other.refused(404, "GET", "/types/default")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pumice.block.admin import catalog, cleanup, clusters, hosts, logs, pools, services, shapes
-from pumice.kernel.api.routes import ADMIN, Route, Rule
+from pumice.kernel.api.routes import ADMIN, Route
 
 SERVICES = "volume_extension:services:update"
 CLUSTERS = "clusters:update"
@@ -115,5 +115,3 @@ ROUTES = [
     ),
     Route("GET", "/capabilities/{host}", pools.capabilities, "volume_extension:capabilities", ADMIN),
 ]
-
-RULES: list[Rule] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pumice.kernel.api.routes import READER, Route, Rule
+from pumice.kernel.api.routes import READER, Route
 from pumice.kernel.api.views import Of, View
 from pumice.kernel.db.filters import text
 from pumice.kernel.db.paging import Filter, Listing
@@ -80,5 +80,3 @@ ROUTES = [
         "GET", "/operations/{id}", show, "operation:get", READER, load=Operation, answer={"operation": OperationDetail}
     ),
 ]
-
-RULES: list[Rule] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pumice.kernel.api.routes import ADMIN, READER, Route, Rule
+from pumice.kernel.api.routes import ADMIN, READER, Route
 from pumice.share.admin import catalog, pools, services, shapes, zones
 from pumice.share.renamed import renamed
 
@@ -68,5 +68,3 @@ ROUTES = [
     Route("GET", "/extensions", catalog.extensions, ""),
     Route("GET", "/extensions/{alias}", catalog.extension, ""),
 ]
-
-RULES: list[Rule] = []

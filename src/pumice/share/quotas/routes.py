@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pumice.kernel.api.routes import ADMIN, READER, Route, Rule
+from pumice.kernel.api.routes import ADMIN, READER, Route
 from pumice.kernel.quotasets import SetClassQuotas, SetQuotas
 from pumice.share.quotas import handlers
 from pumice.share.quotas.handlers import SETS
@@ -34,5 +34,3 @@ ROUTES = [
     # Everybody learns the limits of the own project.
     Route("GET", "/limits", handlers.limits, ""),
 ]
-
-RULES: list[Rule] = []

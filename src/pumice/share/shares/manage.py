@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from pumice.kernel import moves, services
 from pumice.kernel.api.fields import Since
-from pumice.kernel.api.routes import ADMIN, Route, Rule
+from pumice.kernel.api.routes import ADMIN, Route
 from pumice.kernel.api.shapes import Alias, Shape
 from pumice.kernel.api.values import Boolean, Name, Text, shown
 from pumice.kernel.db.base import new_id
@@ -222,5 +222,3 @@ ROUTES = [
         success=202,
     ),
 ]
-
-RULES: list[Rule] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pumice.kernel.api.routes import ADMIN, READER, Route, Rule
+from pumice.kernel.api.routes import ADMIN, READER, Route
 from pumice.share.types import handlers, shapes
 from pumice.share.types.handlers import SHARE_TYPES as TYPES
 
@@ -47,5 +47,3 @@ ROUTES = [
     _spec("PUT", SPEC, TYPES.set_spec, "update", body=shapes.OneSpec),
     _spec("DELETE", SPEC, TYPES.remove_spec, "delete", success=202),
 ]
-
-RULES: list[Rule] = []
