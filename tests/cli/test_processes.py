@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import requests
 from click.testing import CliRunner
@@ -230,3 +231,38 @@ def test_a_wrong_address_is_refused(address: str) -> None:
     done = CliRunner().invoke(main, ["block", "scheduler", "--health", address])
     assert done.exit_code == 2
     assert "HOST:PORT is wanted" in done.output
+
+
+def test_a_family_is_looked_after_and_ends_together(tmp_path: Path) -> None:
+    file, _ = configured(tmp_path, "block")
+    health = free_port()
+    with Process(file, "block", "run", "scheduler", f"volume=127.0.0.1:{health}", port=health) as family:
+        family.ready()
+        members = psutil.Process(family.process.pid).children()
+        assert len(members) == 2
+        members[-1].kill()
+        log = tmp_path / "log" / "block-run.log"
+        until(lambda: "is started again" in log.read_text(), "it is started again")
+        family.ready()
+        family.signal(signal.SIGHUP)
+        for part in ("scheduler", "volume"):
+            told = tmp_path / "log" / f"block-{part}.log"
+            until(lambda told=told: "logs as its configuration says now" in told.read_text(), f"{part} has heard it")
+        members = psutil.Process(family.process.pid).children()
+        assert family.end() == 0
+    assert not any(member.is_running() for member in members)
+
+
+def test_a_family_dies_with_its_parent(tmp_path: Path) -> None:
+    file, _ = configured(tmp_path, "block")
+    health = free_port()
+    with Process(file, "block", "run", f"volume=127.0.0.1:{health}", port=health) as family:
+        family.ready()
+        (member,) = psutil.Process(family.process.pid).children()
+        family.process.kill()
+        member.wait(60)
+
+
+@pytest.mark.parametrize("part", ["volumes", "api=127.0.0.1:8777", "scheduler=8777"])
+def test_a_wrong_part_is_refused(part: str) -> None:
+    assert CliRunner().invoke(main, ["block", "run", part]).exit_code == 2
