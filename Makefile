@@ -8,7 +8,7 @@
 SHELL := /bin/sh
 BIN := .venv/bin
 # Pumice mounts file systems, tests make network namespaces too: a user runs them through sudo, which leaves no files here.
-AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env PYTHONDONTWRITEBYTECODE=1)
+AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E -H env PYTHONDONTWRITEBYTECODE=1)
 TESTS := tests/kernel tests/block tests/share
 WHERE_DATABASES_DIFFER := tests/kernel/db tests/kernel/operations tests/kernel/test_quotas.py tests/kernel/test_moves.py \
     tests/kernel/test_services.py tests/kernel/scheduling/test_pool.py tests/block/test_races.py tests/block/test_migrations.py \

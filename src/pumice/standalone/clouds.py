@@ -16,7 +16,9 @@ from pumice.kernel.files import write_private
 
 from .keystone import REGION, Login
 
-USER_FILE = Path("~/.config/openstack/clouds.yaml")
+_CALLER = os.environ.get("SUDO_USER", "") if os.geteuid() == 0 else ""
+USER_FILE = Path(f"~{_CALLER}/.config/openstack/clouds.yaml")
+"""Where the clients of who called `pumice up` look, through sudo too."""
 PATIENCE = 2.0
 """Seconds that another cloud's Keystone has for an answer."""
 

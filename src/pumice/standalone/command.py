@@ -84,14 +84,7 @@ def up(
     console = Console(highlight=False)
     try:
         with Standalone(settings, block_service, share_service) as running:
-            with console.capture() as written:
-                console.print(banner(running))
-            click.echo(written.get(), nl=False)  # a signal in the middle of rich's own writing would have it twice
-            while (received := _received(heeded)) is None:
-                running.mind()
-            if sender := _sender(received):
-                console.print(f"{signal.Signals(received.si_signo).name} from {sender}")
-            _end(received.si_signo, None, sender)
+            _mind(running, console, heeded)
     except KeyboardInterrupt:
         console.print("Stopped. All is kept.")
     except StandaloneError as error:
@@ -103,6 +96,21 @@ def up(
         text = " ".join(str(error).split())
         where = settings.data_directory / "pumice.log"
         raise click.ClickException(f"{type(error).__name__}: {text} (see {where})") from None
+
+
+def _mind(running: Standalone, console: Console, heeded: Collection[int]) -> None:
+    """Say what runs, and see to it until a signal comes.
+
+    :raises KeyboardInterrupt: it came
+    """
+    with console.capture() as written:
+        console.print(banner(running))
+    click.echo(written.get(), nl=False)  # a signal in the middle of rich's own writing would have it twice
+    while (received := _received(heeded)) is None:
+        running.mind()
+    if sender := _sender(received):
+        console.print(f"{signal.Signals(received.si_signo).name} from {sender}")
+    _end(received.si_signo, None, sender)
 
 
 def _end(number: int, _frame: FrameType | None, sender: str = "") -> None:
