@@ -77,8 +77,8 @@ def test_a_wait_that_is_interrupted_is_no_signal():
 
 def test_clouds_yaml_is_that_of_who_called_sudo(monkeypatch):
     monkeypatch.setenv("SUDO_USER", "games")
-    help = subprocess.run([*PUMICE, "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
-    assert "~games/.config/openstack/clouds.yaml" in " ".join(help.split())
+    said = subprocess.run([*PUMICE, "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert "~games/.config/openstack/clouds.yaml" in " ".join(said.split())
 
 
 def test_who_sent_a_signal_is_told():
