@@ -45,8 +45,10 @@ def _answer(status: int, headers: Mapping[str, str], text: str) -> Answer:
 
 
 def _path(api: Api, path: str, who: str, projects: Mapping[str, str]) -> str:
-    """A path as scenarios have it: /volumes is below the caller's project; `//v3/…` is the whole path."""
-    return path[1:] if path.startswith("//") else f"{api.base}/{projects[who]}{path}"
+    """A path as scenarios have it, with its query quoted: /volumes is below the caller's project; `//v3/…` is whole."""
+    url, mark, query = path.partition("?")
+    below = url[1:] if url.startswith("//") else f"{api.base}/{projects[who]}{url}"
+    return below + mark + urllib.parse.quote(query, safe="=&%+")
 
 
 def _running(directory: Path, file: File) -> Block | Shares:
@@ -76,7 +78,6 @@ class InProcess:
         self, method: str, path: str, *, who: str, headers: dict[str, str], body: Any = None, raw: str | None = None
     ) -> Answer:
         url, _, query = _path(self._api, path, who, self._projects).partition("?")
-        query = urllib.parse.quote(query, safe="=&%+")
         given = {"body": raw} if raw is not None else {"json": body} if body is not None else {}
         result = self._client.simulate_request(
             method, url, query_string=query, headers={**headers, HEADER: who}, **given
