@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from oslo_db import exception as db_errors
@@ -10,8 +11,8 @@ from sqlalchemy import create_engine, func, select, text
 from sqlalchemy.orm import Session
 
 from pumice.kernel.db.base import new_id
-from pumice.kernel.db.engine import Database
-from tests.kernel.things import Thing, add_thing, database
+from pumice.kernel.db.engine import Database, after_commit, proven_by
+from tests.kernel.things import PROJECT, Thing, add_thing, database
 
 
 @pytest.fixture
@@ -90,3 +91,58 @@ def test_a_transaction_whose_connection_is_lost_in_the_middle_is_run_again(db: D
     db.write(work)
     with db.read() as tx:
         assert tx.scalars(select(Thing.id)).all() == attempts[-1:]
+
+
+def test_errors_do_not_tell_the_row_that_is_refused(db: Database) -> None:
+    with pytest.raises(db_errors.DBError) as caught:
+        add_thing(db, colour="hush", project_id=None)
+    assert "hush" not in str(caught.value)
+    assert "hush" not in str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_a_commit_whose_answer_is_lost_is_done_once(
+    db: Database, monkeypatch: pytest.MonkeyPatch, written: bool
+) -> None:
+    runs: list[str] = []
+    told: list[str] = []
+    commit = db.engine.dialect.do_commit
+
+    def lost(connection: Any) -> None:
+        monkeypatch.undo()
+        if written:
+            commit(connection)
+        else:
+            connection.rollback()
+        raise db_errors.DBConnectionError
+
+    def work(tx: Session) -> str:
+        runs.append("ran")
+        tx.add(Thing(id="t", project_id=PROJECT, status="plain"))
+        after_commit(tx, lambda: told.append("told"))
+        proven_by(tx, lambda again: again.get(Thing, "t") is not None)
+        return "made"
+
+    monkeypatch.setattr(db.engine.dialect, "do_commit", lost)
+    assert db.write(work) == "made"
+    assert len(runs) == (1 if written else 2)
+    assert told == ["told"]
+
+
+def test_a_question_whose_connection_is_lost_is_asked_again(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    thing = add_thing(db)
+    execute = Session.scalars
+    left = 2
+
+    def lost(self: Session, *args: Any, **more: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            raise db_errors.DBConnectionError
+        return execute(self, *args, **more)
+
+    with db.read() as tx:
+        row = tx.get_one(Thing, thing)
+        monkeypatch.setattr(Session, "scalars", lost)
+        assert tx.scalars(select(Thing.id)).all() == [thing]
+    assert row.id == thing

@@ -66,11 +66,11 @@ class Server:
         self.kill()
         shutil.rmtree(self.directory)
 
-    def start(self, *more: str, wait: bool = True) -> None:
-        """Start it, with `more` arguments; with `wait`, until it answers."""
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*self.command, *more],
+                self.command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -80,8 +80,7 @@ class Server:
                 **self._identity(),
             )
         self.starts += 1
-        if wait:
-            self.until_ready()
+        eventually(self._answers, START_SECONDS, self._why)
 
     def stop(self) -> None:
         """SIGTERM, and wait for its orderly end."""
@@ -90,9 +89,6 @@ class Server:
     def kill(self) -> None:
         """SIGKILL, to its children too."""
         self._end(signal.SIGKILL)
-
-    def until_ready(self) -> None:
-        eventually(self._answers, START_SECONDS, self._why)
 
     def run(self, *command: str) -> str:
         """Run a command as the server's user in its directory, and return what it prints."""

@@ -7,17 +7,19 @@ transaction that will write never finds half-way that it has to give up its snap
 from __future__ import annotations
 
 import random
+import re
 import select
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, TypeVar, cast
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 from oslo_db import exception as db_errors
 from oslo_db.sqlalchemy import exc_filters
-from sqlalchemy import Connection, CursorResult, Engine, UpdateBase, create_engine, event, make_url
+from sqlalchemy import Connection, CursorResult, Engine, ExceptionContext, UpdateBase, create_engine, event, make_url
 from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.orm import Session
 
@@ -25,6 +27,8 @@ T = TypeVar("T")
 
 RETRIED: tuple[type[Exception], ...] = (db_errors.DBDeadlock, db_errors.DBConnectionError, db_errors.RetryRequest)
 ATTEMPTS = 12
+READ_ATTEMPTS = 4
+_FAILING_ROW = re.compile(r"Failing row contains \(.*\)\.", re.DOTALL)
 PING_AFTER = 30.0
 """Seconds for which a connection may rest unused before it is tried with a ping."""
 
@@ -34,6 +38,38 @@ class TryAgain(db_errors.RetryRequest):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__(None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Commit(Generic[T]):
+    """What a transaction's work answered, and what it left in its session's `info`."""
+
+    result: T
+    info: Mapping[Any, Any]
+
+
+class _Asking(Session):
+    """A session without a transaction: a statement whose connection is lost is asked once more on another."""
+
+    def execute(self, *args: Any, **more: Any) -> Any:
+        return self._ask(super().execute, *args, **more)
+
+    def scalars(self, *args: Any, **more: Any) -> Any:
+        return self._ask(super().scalars, *args, **more)
+
+    def scalar(self, *args: Any, **more: Any) -> Any:
+        return self._ask(super().scalar, *args, **more)
+
+    def _ask(self, ask: Callable[..., Any], *args: Any, **more: Any) -> Any:
+        try:
+            return ask(*args, **more)
+        except db_errors.DBConnectionError:
+            return _retried(lambda: self._ask_anew(ask, *args, **more), (db_errors.DBConnectionError,), READ_ATTEMPTS)
+
+    def _ask_anew(self, ask: Callable[..., Any], *args: Any, **more: Any) -> Any:
+        self.expunge_all()  # or the rollback would take from the rows what they hold
+        self.rollback()
+        return ask(*args, **more)
 
 
 class Database:
@@ -68,6 +104,7 @@ class Database:
             json_deserializer=msgspec.json.decode,
             **options,
         )
+        event.listen(engine, "handle_error", _hide_values)
         exc_filters.register_engine(engine)
         return engine
 
@@ -78,7 +115,8 @@ class Database:
         :param snapshot: have all its queries see the same state of the database, as they always do on SQLite
         """
         engine = self.engine if snapshot else self._reading
-        with Session(engine, expire_on_commit=False, autoflush=False) as tx:
+        kind = Session if snapshot else _Asking
+        with kind(engine, expire_on_commit=False, autoflush=False) as tx:
             if snapshot and not self.is_sqlite:
                 tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})
             yield tx
@@ -87,33 +125,60 @@ class Database:
         """Run `work(tx)` in one transaction and commit it; what it raises rolls everything back.
 
         The whole of `work` is run again after a deadlock, a failed certification or a lost connection, so it
-        makes its ids beforehand and does nothing outside the database (see `after_commit`).
+        makes its ids beforehand and does nothing outside the database (see `after_commit`, and `proven_by`).
         """
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                return self._write_once(work)
-            except RETRIED:
-                if attempt == ATTEMPTS:
-                    raise
-                # Full jitter: two transactions that collided must not meet again.
-                time.sleep(random.uniform(0, min(1.0, 0.005 * 2**attempt)))  # noqa: S311
-        raise AssertionError("unreachable: the last attempt returns or raises")
+        unanswered: list[_Commit[T]] = []
 
-    def _write_once(self, work: Callable[[Session], T]) -> T:
+        def once() -> _Commit[T]:
+            try:
+                return self._write_once(work, unanswered)
+            except Exception:
+                # Of a COMMIT whose answer was lost, a second run would only find that all is done already.
+                if unanswered and self._arrived(unanswered[-1]):
+                    return unanswered[-1]
+                raise
+
+        commit = _retried(once, RETRIED, ATTEMPTS)
+        for callback in commit.info.get("after_commit", ()):
+            callback()
+        return commit.result
+
+    def _write_once(self, work: Callable[[Session], T], unanswered: list[_Commit[T]]) -> _Commit[T]:
         # The lock is held until a transaction that fails has been rolled back, too.
         with self._writer, Session(self.engine, expire_on_commit=False) as tx:
             if self.is_sqlite:
                 tx.connection(execution_options={"pumice_write": True})
-            result = work(tx)
-            tx.commit()
-            callbacks: list[Callable[[], None]] = tx.info.get("after_commit", [])
-        for callback in callbacks:
-            callback()
-        return result
+            commit = _Commit(work(tx), tx.info)
+            tx.flush()
+            try:
+                tx.commit()
+            except db_errors.DBConnectionError:
+                unanswered.append(commit)
+                raise
+            return commit
+
+    def _arrived(self, commit: _Commit[T]) -> bool:
+        proof = commit.info.get("proof")
+        if proof is None:
+            return False
+        with self.read() as tx:
+            return bool(proof(tx))
 
     def close(self) -> None:
         for engine in {self.engine, self._reading}:
             engine.dispose()
+
+
+def _retried(call: Callable[[], T], after: tuple[type[Exception], ...], attempts: int) -> T:
+    for attempt in range(1, attempts + 1):
+        try:
+            return call()
+        except after:
+            if attempt == attempts:
+                raise
+            # Full jitter: two transactions that collided must not meet again.
+            time.sleep(random.uniform(0, min(1.0, 0.005 * 2**attempt)))  # noqa: S311
+    raise AssertionError("unreachable: the last attempt returns or raises")
 
 
 def after_commit(tx: Session, callback: Callable[[], None]) -> None:
@@ -121,10 +186,26 @@ def after_commit(tx: Session, callback: Callable[[], None]) -> None:
     tx.info.setdefault("after_commit", []).append(callback)
 
 
+def proven_by(tx: Session, proof: Callable[[Session], bool]) -> None:
+    """Say how another session sees that the transaction of `tx` has been committed, should the answer to its COMMIT be
+    lost with the connection. Without it, the transaction is run again then."""
+    tx.info["proof"] = proof
+
+
 def changed(tx: Session, statement: UpdateBase) -> int:
     """Execute an UPDATE, DELETE or INSERT and return how many rows it matched."""
     result = tx.execute(statement, execution_options={"synchronize_session": False})
     return cast("CursorResult[Any]", result).rowcount
+
+
+def _hide_values(context: ExceptionContext) -> None:
+    """PostgreSQL tells the whole row that a constraint refused, secrets included."""
+    for error in (context.original_exception, context.sqlalchemy_exception):
+        if error is not None:
+            error.args = tuple(
+                _FAILING_ROW.sub("Failing row contains (…).", arg) if isinstance(arg, str) else arg
+                for arg in error.args
+            )
 
 
 def _prepare_sqlite(engine: Engine) -> None:

@@ -18,7 +18,7 @@ from pumice.kernel import moves
 from pumice.kernel.auth.context import RequestContext
 from pumice.kernel.bus import Bus
 from pumice.kernel.db.base import Moving, new_id, utcnow
-from pumice.kernel.db.engine import Database, after_commit, changed
+from pumice.kernel.db.engine import Database, after_commit, changed, proven_by
 from pumice.kernel.messages import Code, Messages
 from pumice.kernel.moves import End, Guard, Superseded
 from pumice.kernel.notify import Notifier
@@ -101,6 +101,7 @@ class Journal:
         tx.add(operation)
         tx.add_all([Hold(id=new_id(), operation_id=id, resource_id=held) for held in holds])
         tx.flush()
+        proven_by(tx, lambda again: again.get(Operation, id) is not None)
         self._tell(tx, operation, kind, "start", resource)
         self.ring(tx, operation)
         return operation
@@ -250,6 +251,8 @@ class Journal:
     def _finish(self, tx: Session, operation: Operation, state: State, error: str | None) -> None:
         progress = {"progress": 100.0} if state is State.SUCCEEDED else {}
         own(tx, mine(operation).values(state=state, error=error, finished_at=utcnow(), **progress))
+        this = (Operation.id == operation.id, Operation.attempt == operation.attempt, Operation.state == state)
+        proven_by(tx, lambda again: again.scalar(select(Operation.id).where(*this)) is not None)
         self._forget(tx, operation)
 
     def _forget(self, tx: Session, operation: Operation) -> None:

@@ -1,0 +1,82 @@
+"""Writers on all nodes of a Galera cluster: conflicts are found when a transaction is certified, at its COMMIT."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from falcon.testing import Result
+
+from pumice.block.service import BlockService
+from tests.support.atonce import at_once, codes
+from tests.support.blockservice import Block
+from tests.support.servers.galera import Galera
+
+pytestmark = [pytest.mark.real, pytest.mark.slow]
+
+
+@pytest.fixture
+def galera() -> Iterator[Galera]:
+    with Galera() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def block(tmp_path: Path, galera: Galera) -> Iterator[Block]:
+    sections = {"database": {"connection": galera.url}}
+    with Block(tmp_path, sections=sections, quota_volumes=-1, quota_gigabytes=-1) as block:
+        second = BlockService(block.conf)
+        second.start({"scheduler"})
+        yield block
+        second.stop()
+
+
+def test_conflicts_are_not_shown_and_a_killed_node_loses_nothing(block: Block, galera: Galera) -> None:
+    volumes = [id_of(answer) for answer in at_once(30, lambda n: create(block, n))]
+    assert ends(block, volumes) == {"available": 30}
+    assert conflicts(galera) > 0
+
+    def ask(n: int) -> Result:
+        # Some come before the kill, some while the other nodes find out, some after that.
+        time.sleep(n / 10)
+        match n % 3:
+            case 0:
+                return create(block, n)
+            case 1:
+                return block.call("POST", f"/volumes/{volumes[n]}/action", {"os-extend": {"new_size": 2}})
+            case _:
+                return block.call("DELETE", f"/volumes/{volumes[n]}")
+
+    killer = threading.Timer(1, galera.nodes[2].kill)
+    killer.start()
+    answers = at_once(30, ask)
+    killer.join()
+    assert codes(answers) == {202: 30}
+    assert ends(block, [id_of(answer) for answer in answers[0::3]]) == {"available": 10}
+    assert ends(block, volumes[1::3]) == {"available": 10}
+    assert ends(block, volumes[2::3]) == {"gone": 10}
+    galera.nodes[2].start()
+    assert ends(block, [id_of(answer) for answer in at_once(9, lambda n: create(block, n))]) == {"available": 9}
+    assert block.all_wrong() == []
+
+
+def create(block: Block, number: int) -> Result:
+    return block.call("POST", "/volumes", {"volume": {"size": 1, "name": f"v{number}"}})
+
+
+def id_of(answer: Result) -> str:
+    assert answer.status_code == 202, answer.text
+    return str(answer.json["volume"]["id"])
+
+
+def ends(block: Block, ids: list[str]) -> Counter[str]:
+    return Counter(block.rest(f"/volumes/{id}", seconds=60) for id in ids)
+
+
+def conflicts(galera: Galera) -> int:
+    names = ("wsrep_local_cert_failures", "wsrep_local_bf_aborts")
+    return sum(int(node.status(name)) for node in galera.nodes for name in names)
