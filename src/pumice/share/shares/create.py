@@ -191,6 +191,7 @@ def _check_specs(specs: Specs, asked: NewShare) -> None:
         raise BadRequest("The share type needs a share network (driver_handles_share_servers is true).")
     if type_specs.flag(specs, type_specs.HANDLES_SERVERS) or (asked.share_network_id and asked.snapshot_id):
         raise NotFound(f"Share network {asked.share_network_id} could not be found.")
+    type_specs.check_qos(specs)
 
 
 def _hopeless(share_type: ShareType | None, asked: NewShare) -> Detail | None:

@@ -32,7 +32,7 @@ from pumice.share.shares.queries import dress
 from pumice.share.shares.shapes import NewShare, ShareDetail
 from pumice.share.types.lookup import default_type
 from pumice.share.types.model import ShareType
-from pumice.share.types.specs import DEFAULT_QOS, HANDLES_SERVERS, flag
+from pumice.share.types.specs import HANDLES_SERVERS, check_qos, flag
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
@@ -176,8 +176,7 @@ def _type(tx: Session, req: Request, asked: ManagedShare) -> ShareType:
         raise BadRequest(f"share_type {found.name} is refused: it needs a share server (share_server_id), none exists.")
     if asked.share_server_id:
         raise BadRequest("share_server_id is refused: the share type has driver_handles_share_servers false.")
-    if found.extra_specs.get(DEFAULT_QOS):
-        raise BadRequest(f"share_type {found.name} is refused: its default_qos_type does not exist.")
+    check_qos(found.extra_specs)
     return found
 
 

@@ -103,6 +103,12 @@ def wanted_of_pools(specs: Specs) -> dict[str, Any]:
     }
 
 
+def check_qos(specs: Specs) -> None:
+    """:raises BadRequest: the type's shares are to have a QoS type, of which there are none yet"""
+    if name := specs.get(DEFAULT_QOS):
+        raise BadRequest(f"The share type is refused: its default_qos_type {name} does not exist.")
+
+
 def check_least(specs: Specs, size: int) -> None:
     """:raises BadRequest: the type's shares are larger"""
     least = bound(specs, MIN_SIZE)
