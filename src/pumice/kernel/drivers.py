@@ -80,7 +80,16 @@ def features(driver: Any, optional: Mapping[str, type]) -> frozenset[str]:
     return frozenset(name for name, protocol in optional.items() if issubclass(cls, protocol))
 
 
-def over_subscription(setting: str, provisioned_gb: float, used_gb: float) -> float:
+def declared(section: cfg.ConfigOpts.GroupAttr, *, provisioned_gb: float = 0, used_gb: float = 0) -> dict[str, Any]:
+    """The fields of `PoolStats` that a section says by `POOL_OPTIONS`."""
+    return {
+        "max_over_subscription_ratio": _over_subscription(section.max_over_subscription_ratio, provisioned_gb, used_gb),
+        "filter_function": section.filter_function,
+        "goodness_function": section.goodness_function,
+    }
+
+
+def _over_subscription(setting: str, provisioned_gb: float, used_gb: float) -> float:
     """The ratio that `max_over_subscription_ratio` stands for at this moment."""
     if setting != "auto":
         return float(setting)

@@ -29,10 +29,10 @@ from pumice.block.drivers.copying import (
     reflink,
     unnamed_file,
 )
-from pumice.block.drivers.options import COMMON
+from pumice.block.drivers.options import COMMON, declared
 from pumice.block.drivers.tgt import TgtExports
 from pumice.block.drivers.tgtd import Tgtd
-from pumice.kernel.drivers import GIB, BackendError, ObjectMissing, checked_uuid, os_errors, over_subscription
+from pumice.kernel.drivers import GIB, BackendError, ObjectMissing, checked_uuid, os_errors
 from pumice.kernel.files import sync_directory
 
 _REVERTED = ".reverted"
@@ -118,12 +118,7 @@ class FileDriver:
                 free_gb=free / GIB,
                 provisioned_gb=provisioned,
                 thin=True,
-                reserved_percentage=self._section.reserved_percentage,
-                max_over_subscription_ratio=over_subscription(
-                    self._section.max_over_subscription_ratio, provisioned, (total - free) / GIB
-                ),
-                filter_function=self._section.filter_function,
-                goodness_function=self._section.goodness_function,
+                **declared(self._section, provisioned_gb=provisioned, used_gb=(total - free) / GIB),
                 extra={
                     "clone_method": "reflink" if self._reflinks else "copy",
                     # Blocks that reflinks share count for each file.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from oslo_config import cfg
 
+from pumice.kernel import drivers
 from pumice.kernel.drivers import POOL_OPTIONS
 
 COMMON = [
@@ -17,3 +20,9 @@ COMMON = [
     ),
     *POOL_OPTIONS,
 ]
+
+
+def declared(section: cfg.ConfigOpts.GroupAttr, *, provisioned_gb: float = 0, used_gb: float = 0) -> dict[str, Any]:
+    """The fields of `PoolStats` that a section says."""
+    common = drivers.declared(section, provisioned_gb=provisioned_gb, used_gb=used_gb)
+    return common | {"reserved_percentage": section.reserved_percentage}

@@ -11,9 +11,8 @@ import msgspec
 from oslo_config import cfg
 
 from pumice.block.drivers.base import Export, Inventory, SnapshotRef, VolumePoolStats, VolumeRef
-from pumice.block.drivers.options import COMMON
+from pumice.block.drivers.options import COMMON, declared
 from pumice.kernel import simulation
-from pumice.kernel.drivers import over_subscription
 
 OPTIONS = [
     *COMMON,
@@ -46,16 +45,7 @@ class SimulatedDriver(simulation.Simulation[Holding]):
         self._volumes, self._snapshots, self._exports = map(self._shelf, ("volume", "snapshot", "export"))
 
     def pools(self) -> Sequence[VolumePoolStats]:
-        return [
-            VolumePoolStats(
-                **sample,
-                reserved_percentage=self._section.reserved_percentage,
-                max_over_subscription_ratio=over_subscription(self._section.max_over_subscription_ratio, 0, 0),
-                filter_function=self._section.filter_function,
-                goodness_function=self._section.goodness_function,
-            )
-            for sample in self._samples()
-        ]
+        return [VolumePoolStats(**sample, **declared(self._section)) for sample in self._samples()]
 
     def inventory(self) -> Inventory:
         return Inventory(self._volumes.ids(), self._snapshots.ids(), self._exports.ids())

@@ -183,12 +183,7 @@ def force_delete(req: Request, snapshot: Snapshot) -> None:
 
 def reset_status(req: Request, snapshot: Snapshot) -> None:
     """os-reset_status: the snapshot rests in what was set; an operation that had it has no say any more."""
-
-    def work(tx: Session) -> None:
-        req.service.journal.supersede(tx, Snapshot, snapshot.id)
-        moves.touch(tx, Snapshot, snapshot.id, status=req.body.status, operation_id=None)
-
-    req.service.db.write(work)
+    req.service.db.write(lambda tx: req.service.journal.reset(tx, Snapshot, snapshot.id, req.body.status))
 
 
 def update_status(req: Request, snapshot: Snapshot) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete as sql_delete
 from sqlalchemy import exists
 from sqlalchemy.orm import Session
 
@@ -15,7 +14,6 @@ from pumice.block.volumes import operations, rules
 from pumice.block.volumes.model import Volume
 from pumice.kernel import moves
 from pumice.kernel.db.base import new_id
-from pumice.kernel.db.engine import changed
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest
 from pumice.kernel.moves import Guard
@@ -43,7 +41,7 @@ def delete(req: Request, volume: Volume, *, cascade: bool, force: bool) -> None:
             _take_along(tx, req, volume, snapshots, operation_id)
         guards = [*ALWAYS, _no_snapshots([one.id for one in snapshots], allowed=cascade)]
         if row.host is None:
-            _delete_at_once(tx, req, row, force=force, guards=guards)
+            req.service.journal.remove(tx, kind, row, operations.remove_rows, guards)
             return
         req.service.journal.begin(
             tx,
@@ -85,13 +83,3 @@ def _take_along(tx: Session, req: Request, volume: Volume, snapshots: list[Snaps
             not_read(Snapshot.id, f"snapshot {snapshot.id}"),
         ]
         moves.touch(tx, Snapshot, snapshot.id, guards=guards, status="deleting", operation_id=operation_id)
-
-
-def _delete_at_once(tx: Session, req: Request, row: Volume, *, force: bool, guards: list[Guard]) -> None:
-    move = operations.FORCE_DELETE.move if force else operations.DELETE.move
-    assert move is not None
-    if force:
-        req.service.journal.supersede(tx, Volume, row.id)
-    moves.begin(tx, Volume, row.id, move, operation_id=None, guards=guards)
-    operations.remove_rows(tx, row)
-    changed(tx, sql_delete(Volume).where(Volume.id == row.id))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import logging
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy import delete, select, update
@@ -165,6 +165,24 @@ class Journal:
                 kind.undo(tx, operation)
             else:
                 self._failed(tx, operation, kind, Failure("superseded"))
+
+    def reset(self, tx: Session, model: type[R], id: str, status: str) -> None:
+        """Let a row rest in a status that an administrator says; an operation that has it has no say any more."""
+        self.supersede(tx, model, id)
+        moves.touch(tx, model, id, status=status, operation_id=None)
+
+    def remove(self, tx: Session, kind: Kind, row: Any, also: Callable[..., None], guards: Sequence[Guard]) -> None:
+        """Remove a row with which nothing is to be done on a backend: the kind's move begins and ends at once.
+
+        :param also: `also(tx, row)` removes what hangs on the row
+        """
+        assert kind.model is not None
+        assert kind.move is not None
+        if kind.move.start is None:
+            self.supersede(tx, kind.model, row.id)
+        moves.begin(tx, kind.model, row.id, kind.move, operation_id=None, guards=guards)
+        also(tx, row)
+        changed(tx, delete(kind.model).where(kind.model.id == row.id))
 
     def signal(self, tx: Session, id: str, signal: str, payload: Mapping[str, Any]) -> bool:
         """Wake an operation that waits for `signal`, or give it to one that expects it; False when none does."""

@@ -6,7 +6,8 @@ from typing import Any
 
 from oslo_config import cfg
 
-from pumice.kernel.drivers import POOL_OPTIONS, over_subscription
+from pumice.kernel import drivers
+from pumice.kernel.drivers import POOL_OPTIONS
 
 
 def _reserved(name: str, what: str, default: int | None = None) -> cfg.Opt:
@@ -31,11 +32,8 @@ def declared(section: cfg.ConfigOpts.GroupAttr, *, provisioned_gb: float = 0, us
     reserved = section.reserved_share_percentage
     from_snapshots = section.reserved_share_from_snapshot_percentage
     growing = section.reserved_share_extend_percentage
-    return {
+    return drivers.declared(section, provisioned_gb=provisioned_gb, used_gb=used_gb) | {
         "reserved_percentage": reserved,
-        "max_over_subscription_ratio": over_subscription(section.max_over_subscription_ratio, provisioned_gb, used_gb),
-        "filter_function": section.filter_function,
-        "goodness_function": section.goodness_function,
         "extra": {
             "reserved_snapshot_percentage": reserved if from_snapshots is None else from_snapshots,
             "reserved_share_extend_percentage": reserved if growing is None else growing,

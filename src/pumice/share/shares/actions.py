@@ -188,8 +188,7 @@ def reset_status(req: Request, share: Share) -> None:
 
 def set_status(tx: Session, req: Request, instance: ShareInstance, status: str) -> None:
     """Take an instance from the operation that has it, and let it and its share rest in a status."""
-    req.service.journal.supersede(tx, ShareInstance, instance.id)
-    moves.touch(tx, ShareInstance, instance.id, status=status, operation_id=None)
+    req.service.journal.reset(tx, ShareInstance, instance.id, status)
     project(tx, instance.share_id)
 
 

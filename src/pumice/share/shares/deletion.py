@@ -6,7 +6,6 @@ import datetime
 import logging
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete as sql_delete
 from sqlalchemy.orm import Session
 
 from pumice.kernel import moves
@@ -58,12 +57,7 @@ def _go(tx: Session, journal: Journal, context: RequestContext, share: Share, ki
     if instance.host is not None:
         begin_as(tx, journal, context, kind, share, id=id, guards=ALWAYS)
         return True
-    assert kind.move is not None
-    if kind is operations.FORCE_DELETE:
-        journal.supersede(tx, ShareInstance, instance.id)
-    moves.begin(tx, ShareInstance, instance.id, kind.move, operation_id=None, guards=ALWAYS)
-    operations.remove_rows(tx, instance)
-    tx.execute(sql_delete(ShareInstance).where(ShareInstance.id == instance.id))
+    journal.remove(tx, kind, instance, operations.remove_rows, ALWAYS)
     project(tx, instance.share_id)
     return False
 

@@ -138,7 +138,7 @@ def reset_status(req: Request, snapshot: ShareSnapshot) -> None:
     def work(tx: Session) -> None:
         moves.lock(tx, Share, snapshot.share_id)
         for instance in tx.scalars(everything().select(SnapshotInstance).where(of_snapshot)).all():
-            _reset(tx, req, instance.id)
+            req.service.journal.reset(tx, SnapshotInstance, instance.id, req.body.status)
         project(tx, snapshot.id)
 
     of_snapshot = SnapshotInstance.snapshot_id == snapshot.id
@@ -148,12 +148,7 @@ def reset_status(req: Request, snapshot: ShareSnapshot) -> None:
 def reset_instance_status(req: Request, instance: SnapshotInstance) -> None:
     def work(tx: Session) -> None:
         moves.lock(tx, Share, instance.share_id)
-        _reset(tx, req, instance.id)
+        req.service.journal.reset(tx, SnapshotInstance, instance.id, req.body.status)
         project(tx, instance.snapshot_id)
 
     req.service.db.write(work)
-
-
-def _reset(tx: Session, req: Request, instance_id: str) -> None:
-    req.service.journal.supersede(tx, SnapshotInstance, instance_id)
-    moves.touch(tx, SnapshotInstance, instance_id, status=req.body.status, operation_id=None)
