@@ -20,6 +20,7 @@ from keystoneauth1.session import Session
 from manilaclient import client as manilaclient
 
 from pumice.standalone.keystone import REGION, Keystone
+from pumice.standalone.shares import USUAL
 from pumice.standalone.target import TargetDaemon
 from tests.acceptance.typed import OpenStack
 from tests.support.fileservers import end_file_servers
@@ -41,6 +42,9 @@ class Pumice:
         self.url = f"http://127.0.0.1:{self.port}"
         self.keystone = Keystone(self.data / "keystone", self.keystone_port)
         self.session: Callable[[str], Session] = cache(self._session)
+        servers = self.data / "servers"
+        servers.mkdir(parents=True)
+        servers.joinpath("ports.json").write_text(json.dumps({name: free_port() for name in USUAL}))
         self._directory = directory
         self._process: subprocess.Popen[str] | None = None
         self._typed = OpenStack(self.environment())

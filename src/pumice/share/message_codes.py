@@ -51,7 +51,10 @@ class Detail(Code):
     SHRINK_WOULD_LOSE_DATA = "018", "The size is smaller than what is used in the share."
     DRIVER_CANNOT_SHRINK = "019", "The backend cannot shrink the share."
     CLIENT_REFUSED = "020", "Access is refused for this client."
-    RULE_NOT_SUPPORTED = "021", "The backend supports no such access level or type."
+    RULE_NOT_SUPPORTED = (
+        "021",
+        "The backend cannot enforce the type, the level, or the user or network that it names.",
+    )
     SECURITY_SERVICE_FAILED = "022", "The security service could not be set up."
     SECURITY_SERVICE_CREDENTIALS = "023", "The security service refused the credentials."
     NO_DEFAULT_TYPE = "024", "No share type was given, and there is no default share type."

@@ -129,6 +129,9 @@ class Standalone:
         undo.callback(self.target.stop)
 
         # Nothing of this needs Keystone, which is still starting on another processor.
+        if self._make_shares:
+            # All tables are declared before a thread of a service asks for rows: half of them cannot be mapped.
+            from . import shares  # noqa: F401, PLC0415
         self.service = self._prepare_service()
         undo.callback(self.service.stop)
         self.service.start()
@@ -158,8 +161,7 @@ class Standalone:
 
     def _start_shares(self, undo: ExitStack, make: Callable[[Sequence[Path]], Service]) -> None:
         """Serve shares too, where that is possible; where not, volumes are served all the same."""
-        # A second of imports, spent while Keystone starts.
-        from . import shares  # noqa: PLC0415
+        from . import shares  # noqa: PLC0415 - see above
 
         assert self.storage is not None
         directory, settings = self.directory, self.settings
