@@ -3,6 +3,7 @@
 # make databases     run the tests of what has a database on MariaDB and on PostgreSQL too
 # make crash         twenty rounds of faults (kill -9, ...) in place of the one or two of the tests
 # make conformance   run Tempest against the Pumice that `make up` runs
+# make benchmark     measure Pumice beside the real Cinder and Manila: PEER= their script, DIR= where it has put them
 # make lock          write requirements.lock anew from pyproject.toml
 
 SHELL := /bin/sh
@@ -15,7 +16,7 @@ WHERE_DATABASES_DIFFER := tests/kernel/db tests/kernel/operations tests/kernel/t
     tests/share/test_races.py tests/share/test_migrations.py
 export HYPOTHESIS_STORAGE_DIRECTORY := /tmp/pumice-hypothesis
 
-.PHONY: up test check databases crash conformance lock install install-dev
+.PHONY: up test check databases crash conformance benchmark lock install install-dev
 
 up: install
 	@exec $(if $(shell command -v sudo),$(AS_ROOT)) $(BIN)/pumice up $(ARGS)
@@ -39,6 +40,9 @@ check: install-dev
 
 conformance:
 	conformance/run $(ARGS)
+
+benchmark: install-dev
+	$(BIN)/python benchmarks/side_by_side.py $(PEER) $(DIR) $(ARGS)
 
 install:
 	@scripts/install up

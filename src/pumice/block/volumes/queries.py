@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from sqlalchemy.orm import Session
-from sqlalchemy.orm.attributes import set_committed_value
 
 from pumice.block.attachments.model import Attachment
 from pumice.block.volumes.model import Volume
@@ -66,5 +65,6 @@ def dress(tx: Session, volumes: Sequence[Volume]) -> Sequence[Volume]:
         rows = tx.scalars(everything().select(Attachment).where(Attachment.volume_id.in_(used)).order_by(*order))
         attachments = {volume_id: list(group) for volume_id, group in groupby(rows, key=lambda row: row.volume_id)}
     for volume in volumes:
-        set_committed_value(volume, "attachments", attachments.get(volume.id, []))
+        # As it is loaded; SQLAlchemy's own way, `set_committed_value`, would cost a long list a tenth of its time.
+        volume.__dict__["attachments"] = attachments.get(volume.id, [])
     return volumes

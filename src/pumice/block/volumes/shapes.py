@@ -59,9 +59,12 @@ def admin_value(value_of: str) -> Of:
     return Of(lambda volume, req: getattr(volume, value_of) if req.context.is_admin else None)
 
 
+_HIDDEN_STATUSES = {"managing": "creating", "error_managing": "error", "error_managing_deleting": "deleting"}
+
+
 def _shown_status(volume: Volume, _req: Request) -> str:
-    hidden = {"managing": "creating", "error_managing": "error", "error_managing_deleting": "deleting"}
-    return hidden.get(volume.status, volume.status)
+    status = volume.status
+    return _HIDDEN_STATUSES.get(status, status)
 
 
 def _host_name(attachment: Attachment, req: Request) -> str | None:
