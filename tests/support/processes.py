@@ -41,9 +41,12 @@ class Process:
     """`pumice ARGUMENTS` (or `python -m MODULE ARGUMENTS`) on a configuration file.
 
     :param port: where it answers supervisors; None: a port of its own, given as `--health`
+    :param code: directory with another release of the package
     """
 
-    def __init__(self, file: Path, *arguments: str, port: int | None = None, module: str = "") -> None:
+    def __init__(
+        self, file: Path, *arguments: str, port: int | None = None, module: str = "", code: Path | None = None
+    ) -> None:
         self.output = file.with_name("-".join((file.stem, *arguments)) + ".out")
         self.port = port or free_port()
         health = () if port else ("--health", f"127.0.0.1:{self.port}")
@@ -52,7 +55,7 @@ class Process:
             self.process = subprocess.Popen(
                 [sys.executable, *command, *arguments, *health],
                 cwd=ROOT,
-                env=os.environ | {"PUMICE_CONFIG_FILE": str(file)},
+                env=os.environ | {"PUMICE_CONFIG_FILE": str(file)} | ({"PYTHONPATH": str(code)} if code else {}),
                 stdout=output,
                 stderr=output,
             )

@@ -1,6 +1,6 @@
 """Which schema a service's database has, and whether this code runs on it.
 
-Versions are numbers in order, "0003". One that ends in "-0002" says that code which was made for 0002 runs on it too:
+Versions are numbers in order, "0003". One that ends in "_0002" says that code which was made for 0002 runs on it too:
 it only adds (expand). So the database is upgraded first, under the processes of the last release, and these are
 replaced then, one by one. What removes or changes (contract) waits for a release whose processes can do without.
 """
@@ -35,14 +35,14 @@ def newest(service: str) -> str:
 
 def runs_on(needs: str, has: str) -> bool:
     """Whether code that was made for the version `needs` runs on a database of version `has`."""
-    number, _, oldest = has.partition("-")
-    return (oldest or number) <= needs.partition("-")[0] <= number
+    number, _, oldest = has.partition("_")
+    return (oldest or number) <= needs.partition("_")[0] <= number
 
 
 def check(db: Database, service: str) -> None:
     """:raises SchemaError: this code does not run on the database's schema"""
     has, needs = current(db), newest(service)
-    if has is None or has.partition("-")[0] < needs.partition("-")[0]:
+    if has is None or has.partition("_")[0] < needs.partition("_")[0]:
         raise SchemaError(
             f"The database has schema version {has or 'none'} and this code needs {needs}: "
             f"run `pumice db upgrade --service {service}`."
