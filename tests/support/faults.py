@@ -7,12 +7,18 @@ import logging
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Any
 
+from kombu.exceptions import KombuError
+
 from tests.support.many import LEASE, ManyProcesses, Member
+from tests.support.servers.coordination import Etcd
+from tests.support.servers.process import Server
+from tests.support.servers.rabbitmq import RabbitMQ
 
 LOG = logging.getLogger(__name__)
 
@@ -48,17 +54,48 @@ def play(kinds: Mapping[str, Sequence[Fault]], chance: Random, number: int, span
 
 
 def faults_of(deployment: ManyProcesses) -> dict[str, list[Fault]]:
-    """The faults of a deployment: processes die or stand still, connections are lost, the backends are full."""
+    """The faults of a deployment: processes die or stand still or have the wrong time, connections are lost, the
+    backends are full.
+    """
     relay = deployment.relay
     return {
         **({"cut": [Fault("reset of all connections to the database", relay.cut)]} if relay else {}),
         "kill": [Fault(f"death of {one.name}", one.kill, one.start, (0, 4)) for one in deployment.members],
         "freeze": [_freeze(one) for one in deployment.members],
+        "clock": [_step(one, hours) for one in deployment.members for hours in (-1, 1)],
         "full": [
             _script(deployment, "full backends", {call: {"no_space": True} for call in GROWING}),
             _script(deployment, "backends that refuse all", {"*": {"fail": "not now"}}),
         ],
     }
+
+
+def faults_around(broker: RabbitMQ, etcd: Etcd) -> dict[str, list[Fault]]:
+    """The faults of what a deployment stands on besides its database."""
+    return {
+        "broker": [
+            Fault("absence of the broker", broker.kill, partial(_begin, broker), (0, 10)),
+            Fault("purge of all queues", partial(_while_there, broker, broker.purge)),
+            Fault("end of all connections to the broker", partial(_while_there, broker, broker.close_connections)),
+        ],
+        "etcd": [Fault("absence of etcd", etcd.kill, partial(_begin, etcd), (5, 30))],
+    }
+
+
+def _while_there(server: Server, act: Callable[[], object]) -> None:
+    with suppress(OSError, AssertionError, KombuError):  # it may be away, by another fault
+        act()
+
+
+def _begin(server: Server) -> None:
+    if not server.runs:
+        server.start()
+
+
+def _step(member: Member, hours: int) -> Fault:
+    write = partial(member.clock.write_text, str(hours * 3600))
+    name = f"clock of {member.name} {abs(hours)} h {'fast' if hours > 0 else 'slow'}"
+    return Fault(name, write, partial(member.clock.unlink, missing_ok=True), (1, 6))
 
 
 def _script(deployment: ManyProcesses, name: str, faults: dict[str, Any]) -> Fault:

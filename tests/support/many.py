@@ -21,6 +21,7 @@ from tests.support.deployment import Deployment, drivers_of
 from tests.support.processes import Process, write_configuration
 from tests.support.relay import Relay
 from tests.support.served import Served
+from tests.support.stepped import CLOCK
 from tests.support.tgtd import free_port
 
 CONTROLLERS = ("control-1", "control-2")
@@ -34,10 +35,12 @@ class Member:
     """One process of a deployment, with its children; it can be started again when it has died.
 
     :param arguments: of `pumice`, or, where there is a port, of `tests.support.api_process`
+    :ivar clock: the file of the seconds that its time of day is off; an API's is always right
     """
 
     def __init__(self, name: str, file: Path, *arguments: str, port: int | None = None) -> None:
         self.name = name
+        self.clock = file.with_name(CLOCK)
         self._how = (file, *arguments)
         self._port = port
         self._running: Process | None = None
@@ -50,7 +53,7 @@ class Member:
         """Unless it runs."""
         if not self.alive:
             file, *arguments = self._how
-            module = "tests.support.api_process" if self._port else ""
+            module = f"tests.support.{'api_process' if self._port else 'stepped'}"
             self._running = Process(Path(file), *map(str, arguments), port=self._port, module=module)
 
     def until_ready(self) -> None:
@@ -152,6 +155,7 @@ class ManyProcesses(Deployment):
         """Let everything run."""
         self.script.unlink(missing_ok=True)
         for member in self.members:
+            member.clock.unlink(missing_ok=True)
             member.signal(signal.SIGCONT)
             member.start()
         for member in self.members:

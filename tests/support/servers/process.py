@@ -46,6 +46,11 @@ class Server:
     def environment(self) -> Mapping[str, str]:
         return {}
 
+    @property
+    def runs(self) -> bool:
+        """Whether it was started and not ended since, by us."""
+        return self._process is not None
+
     def prepare(self) -> None:
         """Make what the first start needs."""
 
