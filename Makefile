@@ -1,7 +1,8 @@
 # make up            install what is missing and run Pumice in the foreground
 # make test          install what is missing and run all checks and tests
 # make databases     run the tests of what has a database on MariaDB and on PostgreSQL too
-# make crash         twenty rounds of faults (kill -9, ...) in place of the one or two of the tests
+# make crash         kill -9 of whole services in twenty rounds in place of the tests' two
+# make faults        twenty rounds of faults of all kinds on MariaDB, RabbitMQ and etcd, which it starts
 # make conformance   run Tempest against the Pumice that `make up` runs
 # make benchmark     measure Pumice beside the real Cinder and Manila: PEER= their script, DIR= where it has put them
 # make lock          write requirements.lock anew from pyproject.toml
@@ -30,7 +31,11 @@ databases: install-dev
 	$(AS_ROOT) $(BIN)/pytest -p no:cacheprovider $(TESTS) --database postgresql $(ARGS)
 
 crash: install-dev
-	$(AS_ROOT) $(BIN)/pytest -p no:cacheprovider tests/faults --crash-rounds 20 --timeout 3600 $(ARGS)
+	$(AS_ROOT) $(BIN)/pytest -p no:cacheprovider tests/faults/test_crash.py --crash-rounds 20 --timeout 3600 $(ARGS)
+
+faults: install-dev
+	$(AS_ROOT) $(BIN)/pytest -p no:cacheprovider tests/faults/test_many.py --crash-rounds 20 --database mariadb \
+	    --log-cli-level INFO --timeout 7200 $(ARGS)
 
 check: install-dev
 	$(BIN)/ruff check

@@ -141,8 +141,12 @@ class ManyProcesses(Deployment):
         return write_configuration(state / f"{self.served.name}.conf", sections)
 
     def __enter__(self) -> Self:
-        self.heal()
-        self.prepare()
+        try:
+            self.heal()
+            self.prepare()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -41,7 +41,7 @@ class Relay:
         self._port = port
         self._listener = listener or socket.create_server(("127.0.0.1", 0))
         self._connections: list[tuple[socket.socket, socket.socket, list[threading.Thread]]] = []
-        self._accepting = threading.Thread(target=self._accept)
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._accepting.start()
 
     @property
