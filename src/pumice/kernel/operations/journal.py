@@ -29,7 +29,7 @@ from pumice.kernel.operations.ownership import LeaseLost, mine, own
 LOG = logging.getLogger(__name__)
 
 FINISHED = "operations.finished"
-"""Topic on the bus: {"id": …} of each operation that has ended, for those who wait for it."""
+"""Topic on the bus: {"id": …} of each operation of the fast lane that has ended, for those who wait for it."""
 
 R = TypeVar("R", bound=Moving)
 
@@ -102,7 +102,8 @@ class Journal:
         tx.add_all([Hold(id=new_id(), operation_id=id, resource_id=held) for held in holds])
         tx.flush()
         proven_by(tx, lambda again: again.get(Operation, id) is not None)
-        self._tell(tx, operation, kind, "start", resource)
+        if resource is not None:
+            self._tell(tx, operation, kind, "start", resource)
         self.ring(tx, operation)
         return operation
 
@@ -275,7 +276,8 @@ class Journal:
 
     def _forget(self, tx: Session, operation: Operation) -> None:
         tx.execute(delete(Hold).where(Hold.operation_id == operation.id))
-        after_commit(tx, lambda: self.bus.publish(FINISHED, {"id": operation.id}))
+        if operation.lane == Lane.FAST:
+            after_commit(tx, lambda: self.bus.publish(FINISHED, {"id": operation.id}))
 
     def _done(self, tx: Session, operation: Operation, kind: Kind, outcome: Done) -> None:
         outcome.also(tx)
@@ -283,12 +285,11 @@ class Journal:
             return
         status = outcome.status or kind.move.done
         if status is End.GONE:
-            self._tell(tx, operation, kind, "end", tx.get(kind.model, operation.resource_id))
+            self._tell(tx, operation, kind, "end")
         moves.end(tx, kind.model, operation.resource_id, status, operation_id=operation.id, **outcome.values)
         kind.after(tx, operation)
         if status is not End.GONE:
-            row = tx.get(kind.model, operation.resource_id, populate_existing=True)
-            self._tell(tx, operation, kind, "end", row)
+            self._tell(tx, operation, kind, "end")
 
     def _failed(self, tx: Session, operation: Operation, kind: Kind, failure: Failure) -> None:
         kind.undo(tx, operation)
@@ -337,9 +338,13 @@ class Journal:
             values |= {"state": State.WAITING, "signal": outcome.signal, "not_before": until}
         own(tx, mine(operation).values(values))
 
-    def _tell(self, tx: Session, operation: Operation, kind: Kind, phase: str, row: Any) -> None:
-        """Notify of a phase of the operation, `row` being its resource as it is then."""
-        if self.notifier.enabled and kind.event and kind.describe and row is not None:
+    def _tell(self, tx: Session, operation: Operation, kind: Kind, phase: str, row: Any = None) -> None:
+        """Notify of a phase of the operation, `row` being its resource as it is then; it is read where not given."""
+        if not (self.notifier.enabled and kind.event and kind.describe and kind.model):
+            return
+        if row is None:
+            row = tx.get(kind.model, operation.resource_id, populate_existing=True)
+        if row is not None:
             self.notifier.emit(tx, operation.id, f"{kind.event}.{phase}", kind.describe(tx, row))
 
 
