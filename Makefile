@@ -17,7 +17,7 @@ WHERE_DATABASES_DIFFER := tests/kernel/db tests/kernel/operations tests/kernel/t
     tests/share/test_races.py tests/share/test_migrations.py
 export HYPOTHESIS_STORAGE_DIRECTORY := /tmp/pumice-hypothesis
 
-.PHONY: up test check databases crash conformance benchmark lock install install-dev
+.PHONY: up test check databases crash faults conformance benchmark lock install install-dev
 
 up: install
 	@exec $(if $(shell command -v sudo),$(AS_ROOT)) $(BIN)/pumice up $(ARGS)
