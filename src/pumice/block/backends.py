@@ -44,6 +44,7 @@ alone = steps.alone(lambda run: exports_lock(run.args.get("volume_id", run.opera
 
 driver_of: Callable[[Run], Driver] = steps.driver_of
 refused = partial(steps.refused, full=Detail.NO_BACKEND)
+refused_as = partial(steps.refused_as, full=Detail.NO_BACKEND)
 
 
 class VolumeBackend(backends.Backend[Driver]):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
@@ -108,6 +109,15 @@ def refused(error: BackendError, detail: Code, *, full: Code) -> Failure:
             return Failure(f"missing on the backend: {error}", detail=detail)
         case _:
             return Failure(str(error), detail=detail)
+
+
+@contextmanager
+def refused_as(detail: Code, *, full: Code) -> Iterator[None]:
+    """Storage calls whose refusal fails the step, as `refused` says."""
+    try:
+        yield
+    except BackendError as error:
+        raise refused(error, detail, full=full) from error
 
 
 def leave_nothing(what: str, remove: Callable[[], None]) -> None:

@@ -36,6 +36,7 @@ alone = steps.alone(lambda run: instance_lock(run.args.get("instance_id", run.op
 
 driver_of: Callable[[Run], ShareDriver] = steps.driver_of
 refused = partial(steps.refused, full=Detail.NO_BACKEND)
+refused_as = partial(steps.refused_as, full=Detail.NO_BACKEND)
 
 
 class ShareBackend(backends.Backend[ShareDriver]):

@@ -17,7 +17,7 @@ from pumice.block.attachments import moves
 from pumice.block.attachments.derive import derive
 from pumice.block.attachments.exports import export_of
 from pumice.block.attachments.model import Attachment, Connection
-from pumice.block.backends import alone, driver_of, refused
+from pumice.block.backends import alone, driver_of, refused, refused_as
 from pumice.block.drivers.base import Export
 from pumice.block.message_codes import Action, Detail
 from pumice.block.types.model import VolumeType
@@ -86,10 +86,8 @@ def _clean_up(run: Run) -> Outcome:
 
 
 def _remove(run: Run, export: Export) -> None:
-    try:
+    with refused_as(Detail.UNKNOWN):
         driver_of(run).disconnect(export)
-    except BackendError as error:
-        raise refused(error, Detail.UNKNOWN) from error
 
 
 def _attachment(run: Run) -> tuple[Attachment, Volume]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from pumice.block.backends import driver_of, refused, snapshot_ref
+from pumice.block.backends import driver_of, refused_as, snapshot_ref
 from pumice.block.drivers.base import SnapshotRef, Snapshots, VolumeRef
 from pumice.block.message_codes import Action, Detail
 from pumice.block.quotas.resources import snapshot_charge
@@ -15,7 +15,6 @@ from pumice.block.snapshots.model import Snapshot
 from pumice.block.snapshots.notifications import describe
 from pumice.block.volumes.model import Volume
 from pumice.kernel.db.scope import everything
-from pumice.kernel.drivers import BackendError
 from pumice.kernel.moves import Move
 from pumice.kernel.operations.kinds import Done, Kind, Outcome
 from pumice.kernel.operations.worker import Run
@@ -26,10 +25,8 @@ from pumice.kernel.steps import abandoned, capable, row_of
 def _create(run: Run) -> Outcome:
     ref = _ref(run)
     driver = capable(run, Snapshots, "take snapshots", detail=Detail.DRIVER_SNAPSHOT_FAILED)
-    try:
+    with refused_as(Detail.DRIVER_SNAPSHOT_FAILED):
         driver.create_snapshot(ref)
-    except BackendError as error:
-        raise refused(error, Detail.DRIVER_SNAPSHOT_FAILED) from error
     return Done({"progress": "100%"})
 
 
@@ -41,11 +38,9 @@ def _forget(driver: Snapshots, run: Run) -> None:
 def _delete(run: Run) -> Outcome:
     ref = _ref(run)
     driver = driver_of(run)
-    try:
+    with refused_as(Detail.DRIVER_DELETE_SNAPSHOT_FAILED):
         if isinstance(driver, Snapshots):  # another has none: there is nothing but the row
             driver.delete_snapshot(ref)
-    except BackendError as error:
-        raise refused(error, Detail.DRIVER_DELETE_SNAPSHOT_FAILED) from error
     return Done(also=lambda tx: return_charge(tx, run.operation.resource_id))
 
 

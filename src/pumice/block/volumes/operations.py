@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from pumice.block.attachments.exports import exports_of
 from pumice.block.attachments.model import Attachment, Connection
-from pumice.block.backends import alone, compute_of, driver_of, refused, snapshot_ref, volume_ref
+from pumice.block.backends import alone, compute_of, driver_of, refused, refused_as, snapshot_ref, volume_ref
 from pumice.block.drivers.base import Clones, ComputeExtends, Driver, Reverts, Snapshots, VolumeRef
 from pumice.block.message_codes import Action, Detail
 from pumice.block.quotas.resources import growth_charge, snapshot_charge, volume_charge
@@ -92,7 +92,7 @@ def _delete(run: Run) -> Outcome:
     with run.db.read() as tx:
         snapshots = list(tx.scalars(everything().select(Snapshot).where(Snapshot.volume_id == volume.id)))
         exports = exports_of(tx, volume)
-    try:
+    with refused_as(Detail.UNKNOWN):
         for export in exports:
             driver_of(run).disconnect(export)
         for number, snapshot in enumerate(snapshots):
@@ -101,8 +101,6 @@ def _delete(run: Run) -> Outcome:
                 driver.delete_snapshot(snapshot_ref(snapshot, volume))
             run.progress(100.0 * number / (len(snapshots) + 1))
         driver_of(run).delete_volume(volume_ref(volume))
-    except BackendError as error:
-        raise refused(error, Detail.UNKNOWN) from error
     return Done(also=lambda tx: remove_rows(tx, volume, snapshots))
 
 
@@ -146,10 +144,8 @@ def _grow(run: Run) -> Outcome:
         if not compute_of(run).volume_extended(volume.id, attached):
             raise Failure("compute could not be asked to extend the volume", detail=Detail.COMPUTE_EXTEND_FAILED)
         return Wait("extend_completion", step="complete", timeout=run.args["completion_timeout"])
-    try:
+    with refused_as(Detail.DRIVER_EXTEND_FAILED):
         driver.extend_volume(ref, volume.size + volume.growing_gb)
-    except BackendError as error:
-        raise refused(error, Detail.DRIVER_EXTEND_FAILED) from error
     if attached:
         compute_of(run).volume_extended(volume.id, attached)
     return _grown(volume)
@@ -189,10 +185,8 @@ def _revert(run: Run) -> Outcome:
     with run.db.read() as tx:
         snapshot = everything().get(tx, Snapshot, run.args["snapshot_id"])
     driver = capable(run, Reverts, "revert volumes", status=End.PREVIOUS)
-    try:
+    with refused_as(Detail.UNKNOWN):
         driver.revert_to_snapshot(volume_ref(volume), snapshot_ref(snapshot, volume))
-    except BackendError as error:
-        raise refused(error, Detail.UNKNOWN) from error
     return Done(also=lambda tx: _snapshot_rests(tx, run.operation))
 
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.orm import Session
 
 from pumice.kernel.db.scope import everything
-from pumice.kernel.drivers import BackendError
 from pumice.kernel.operations.kinds import Done, Kind, Outcome
 from pumice.kernel.operations.model import Operation, State
 from pumice.kernel.operations.worker import Run
 from pumice.share.access import rules
 from pumice.share.access.rules import RuleSet
-from pumice.share.backends import ShareBackend, alone, queue_of, refused
+from pumice.share.backends import ShareBackend, alone, queue_of, refused_as
 from pumice.share.drivers.base import Rule
 from pumice.share.message_codes import Action, Detail
 from pumice.share.shares.model import ShareInstance
@@ -34,10 +33,8 @@ def _apply(of: RuleSet, run: Run) -> Outcome:
         return Done()
     run.check()
     backend: ShareBackend = run.environment
-    try:
+    with refused_as(Detail.UNKNOWN):
         record = rules.bring(run.db, backend.driver, of, run.operation.resource_id)
-    except BackendError as error:
-        raise refused(error, Detail.UNKNOWN) from error
 
     def also(tx: Session) -> None:
         for rule in record(tx):

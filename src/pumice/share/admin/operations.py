@@ -8,12 +8,11 @@ from sqlalchemy.orm import Session
 
 from pumice.kernel import moves
 from pumice.kernel.db.scope import everything
-from pumice.kernel.drivers import BackendError
 from pumice.kernel.moves import Move
 from pumice.kernel.operations.kinds import Done, Outcome
 from pumice.kernel.operations.model import LIVE, Operation
 from pumice.kernel.operations.worker import Run
-from pumice.share.backends import alone, driver_of, refused
+from pumice.share.backends import alone, driver_of, refused_as
 from pumice.share.instances import exports
 from pumice.share.message_codes import Action, Detail
 from pumice.share.shares.model import Share, ShareInstance
@@ -27,10 +26,8 @@ _AVAILABLE = frozenset({"available"})
 
 
 def _ensure(run: Run) -> Outcome:
-    try:
+    with refused_as(Detail.UNKNOWN):
         exports.ensure(run.db, driver_of(run), run.operation.resource_id)
-    except BackendError as error:
-        raise refused(error, Detail.UNKNOWN) from error
     return Done()
 
 

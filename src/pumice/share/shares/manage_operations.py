@@ -7,7 +7,6 @@ from sqlalchemy.orm import Session
 
 from pumice.kernel.db.base import utcnow
 from pumice.kernel.db.scope import everything
-from pumice.kernel.drivers import BackendError
 from pumice.kernel.errors import Forbidden
 from pumice.kernel.moves import End, Move
 from pumice.kernel.operations.kinds import Done, Failure, Outcome
@@ -15,7 +14,7 @@ from pumice.kernel.operations.worker import Run
 from pumice.kernel.quotas import adjust
 from pumice.kernel.scheduling import pool
 from pumice.kernel.steps import capable, row_of
-from pumice.share.backends import alone, driver_of, refused
+from pumice.share.backends import alone, driver_of, refused_as
 from pumice.share.drivers.base import Manages, ShareRef
 from pumice.share.instances import exports
 from pumice.share.message_codes import Action, Detail
@@ -43,10 +42,8 @@ def _manage(run: Run) -> Outcome:
     manager, known = manager_of(run), driver_of(run).protocols
     if ref.proto not in known:
         raise Failure(f"{ref.proto} is no protocol of the backend: {', '.join(known)} are", detail=Detail.UNKNOWN)
-    try:
+    with refused_as(Detail.UNKNOWN):
         size, paths = manager.manage_share(ref, run.args["export_path"], run.args["driver_options"])
-    except BackendError as error:
-        raise refused(error, Detail.UNKNOWN) from error
 
     def also(tx: Session) -> None:
         _count(tx, instance, size)
@@ -66,10 +63,8 @@ def _count(tx: Session, instance: ShareInstance, size: int) -> None:
 
 def _unmanage(run: Run) -> Outcome:
     instance, ref = _found(run)
-    try:
+    with refused_as(Detail.UNKNOWN):
         manager_of(run).unmanage_share(ref)
-    except BackendError as error:
-        raise refused(error, Detail.UNKNOWN) from error
     return Done(also=lambda tx: remove_rows(tx, instance))
 
 

@@ -20,7 +20,7 @@ from pumice.kernel.scheduling.placing import elsewhere, release_growth, reserve_
 from pumice.kernel.steps import abandoned, capable, row_of
 from pumice.share.access import rules as access
 from pumice.share.access.model import AccessRule
-from pumice.share.backends import alone, driver_of, refused
+from pumice.share.backends import alone, driver_of, refused, refused_as
 from pumice.share.drivers.base import FromSnapshots, Path, Reverts, ShareDriver, ShareRef, WouldLoseData
 from pumice.share.instances import exports
 from pumice.share.locks.placing import drop_of_share
@@ -101,10 +101,8 @@ def _delete(run: Run) -> Outcome:
         raise Failure("snapshots of the share could not be deleted", detail=Detail.UNKNOWN)
     if left:
         return Next(run.operation.step, delay=1.0)
-    try:
+    with refused_as(Detail.UNKNOWN):
         driver_of(run).delete_share(_ref(run, instance))
-    except BackendError as error:
-        raise refused(error, Detail.UNKNOWN) from error
     return Done(also=lambda tx: remove_rows(tx, instance))
 
 
@@ -140,10 +138,8 @@ def _grow(run: Run) -> Outcome:
     with run.db.read() as tx:
         growth = everything().get(tx, Share, instance.share_id).growing_gb
     size = ref.size + growth
-    try:
+    with refused_as(Detail.DRIVER_EXTEND_FAILED):
         driver_of(run).extend_share(ref, size)
-    except BackendError as error:
-        raise refused(error, Detail.DRIVER_EXTEND_FAILED) from error
 
     def also(tx: Session) -> None:
         pool.settle(tx, instance.host or "", growth if instance.launched_at else size)
@@ -202,14 +198,12 @@ def _revert(run: Run) -> Outcome:
         ref = share_ref(tx, instance)
     growth = source.size - share.size
     driver = capable(run, Reverts, "revert shares", detail=Detail.DRIVER_REVERT_FAILED, status=End.PREVIOUS)
-    try:
+    with refused_as(Detail.DRIVER_REVERT_FAILED):
         driver.revert_to_snapshot(ref, source)
         if growth > 0:
             driver_of(run).extend_share(ref, source.size)
         elif growth < 0:
             driver_of(run).shrink_share(ref, source.size)
-    except BackendError as error:
-        raise refused(error, Detail.DRIVER_REVERT_FAILED) from error
 
     def also(tx: Session) -> None:
         if growth > 0:

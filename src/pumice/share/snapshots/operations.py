@@ -6,14 +6,13 @@ from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from pumice.kernel.db.scope import everything
-from pumice.kernel.drivers import BackendError
 from pumice.kernel.operations.kinds import Done, Outcome
 from pumice.kernel.operations.worker import Run
 from pumice.kernel.quotas import adjust, refund
 from pumice.kernel.steps import abandoned, capable, row_of
 from pumice.share.access import rules as access
 from pumice.share.access.model import SnapshotAccessRule
-from pumice.share.backends import alone, driver_of, refused
+from pumice.share.backends import alone, driver_of, refused_as
 from pumice.share.drivers.base import ShareRef, SnapshotRef, Snapshots
 from pumice.share.message_codes import Action, Detail
 from pumice.share.projection import DEFERRED
@@ -37,11 +36,9 @@ def _found(run: Run) -> tuple[SnapshotInstance, SnapshotRef, Share]:
 def _create(run: Run) -> Outcome:
     instance, ref, share = _found(run)
     driver = capable(run, Snapshots, "take snapshots")
-    try:
+    with refused_as(Detail.UNKNOWN):
         location = driver.create_snapshot(ref)
         paths = exports.export(run.db, driver_of(run), ref, share)
-    except BackendError as error:
-        raise refused(error, Detail.UNKNOWN) from error
     values = {"provider_location": location, "progress": WHOLE}
     return Done(values, also=lambda tx: exports.store(tx, instance, paths))
 
@@ -54,11 +51,9 @@ def _forget(driver: Snapshots, run: Run) -> None:
 def _delete(run: Run) -> Outcome:
     instance, ref, _share = _found(run)
     driver = driver_of(run)
-    try:
+    with refused_as(Detail.UNKNOWN):
         if isinstance(driver, Snapshots):  # another has none: there is nothing but the row
             driver.delete_snapshot(ref)
-    except BackendError as error:
-        raise refused(error, Detail.UNKNOWN) from error
     return Done(also=lambda tx: remove_rows(tx, instance))
 
 
@@ -77,11 +72,9 @@ def remove_rows(tx: Session, instance: SnapshotInstance) -> None:
 def _manage(run: Run) -> Outcome:
     instance, ref, share = _found(run)
     driver = manager_of(run)
-    try:
+    with refused_as(Detail.UNKNOWN):
         size = driver.manage_snapshot(ref, instance.provider_location or "", run.args["driver_options"])
         paths = exports.export(run.db, driver_of(run), ref, share)
-    except BackendError as error:
-        raise refused(error, Detail.UNKNOWN) from error
 
     def also(tx: Session) -> None:
         exports.store(tx, instance, paths)
@@ -102,10 +95,8 @@ def _resize(tx: Session, snapshot_id: str, size: int) -> None:
 def _unmanage(run: Run) -> Outcome:
     instance, ref, _share = _found(run)
     driver = manager_of(run)
-    try:
+    with refused_as(Detail.UNKNOWN):
         driver.unmanage_snapshot(ref)
-    except BackendError as error:
-        raise refused(error, Detail.UNKNOWN) from error
     return Done(also=lambda tx: remove_rows(tx, instance))
 
 
