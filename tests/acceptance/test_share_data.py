@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -137,6 +139,43 @@ def test_what_rules_let_a_client_do(pumice: Pumice, sharer: ShareMember, servers
     rule = allow("--access-level=ro")
     assert client.read(place, "file") == b"old"
     refused(lambda: client.write(place, "other", b"other"))
+
+
+@pytest.mark.parametrize("client", ["nfs 3", "smb user"], indirect=True)
+def test_a_share_is_served_again_when_servers_and_pumice_were_killed(
+    pumice: Pumice, sharer: ShareMember, client: Client
+) -> None:
+    share = sharer.make(share_proto=client.protocol)
+    kind, to = client.who
+    rule = sharer.act(share, "allow_access", {"access_type": kind, "access_to": to, "access_level": "rw"})["access"][
+        "id"
+    ]
+    place = sharer.location(f"/shares/{share}/export_locations")
+    until(lambda: works(lambda: client.write(place, "file", b"kept")))
+
+    before = server(pumice, client.protocol)
+    os.kill(before, signal.SIGKILL)
+    until(lambda: server(pumice, client.protocol) != before and works(lambda: client.read(place, "file")))
+    pumice.end(signal.SIGKILL)
+    assert client.read(place, "file") == b"kept"
+    pumice.start()
+    assert client.read(place, "file") == b"kept"
+    sharer.act(share, "deny_access", {"access_id": rule})
+    until(lambda: not works(lambda: client.read(place, "file")))
+
+
+def works(attempt: Callable[[], object]) -> bool:
+    try:
+        attempt()
+    except PermissionError:
+        return False
+    return True
+
+
+def server(pumice: Pumice, protocol: str) -> int:
+    """The process that serves it."""
+    record = pumice.data / "servers" / ("ganesha/ganesha.json" if protocol == "NFS" else "samba/smbd.json")
+    return int(json.loads(record.read_text())["pid"]) if record.exists() else 0
 
 
 def refused(attempt: Callable[[], object], why: str | None = None) -> None:
