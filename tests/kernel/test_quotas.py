@@ -96,8 +96,8 @@ def test_fifty_at_once_against_ten(db: Database, quotas: Quotas) -> None:
 def test_the_check_names_every_difference(db: Database, quotas: Quotas) -> None:
     db.write(lambda tx: quotas.charge(tx, P, {"volumes": 2}))
     with db.read() as tx:
-        assert check(tx, {(P, "volumes"): 2}) == []
-        assert check(tx, {(P, "volumes"): 3, (Q, "gigabytes"): 1}) == [
+        assert check(tx, [(P, {"volumes": 2})]) == []
+        assert check(tx, [(P, {"volumes": 2}), (P, {"volumes": 1}), (Q, {"gigabytes": 1})]) == [
             "project project-p: volumes counts 2, the rows say 3",
             "project project-q: gigabytes counts 0, the rows say 1",
         ]

@@ -5,7 +5,7 @@ Used by `pumice quota check`, and after every test that changes state.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -31,8 +31,8 @@ def check(tx: Session) -> list[str]:
     """What is wrong in the rows, a line each: orphaned moves, quotas, claims on pools."""
     return [
         *orphans(tx, (Volume, Snapshot, Attachment)),
-        *quotas.check(tx, quota_sums(tx)),
-        *pool.check_claims(tx, claim_sums(tx)),
+        *quotas.check(tx, _charges(tx)),
+        *pool.check_claims(tx, _claims(tx)),
     ]
 
 
@@ -41,32 +41,23 @@ def stuck(tx: Session) -> list[str]:
     return unmoved(tx, ((Volume, volume_moves.MOVING), (Snapshot, snapshot_moves.MOVING)))
 
 
-def quota_sums(tx: Session) -> dict[tuple[str, str], int]:
-    """(project, resource) → what the rows consume, growth in flight included."""
-    sums: Counter[tuple[str, str]] = Counter()
-
-    def add(project_id: str, charge: dict[str, int]) -> None:
-        for resource, amount in charge.items():
-            sums[project_id, resource] += amount
-
+def _charges(tx: Session) -> Iterator[tuple[str, dict[str, int]]]:
+    """What the rows consume of their projects' quotas, growth in flight included."""
     for volume in tx.scalars(select(Volume).where(Volume.consumes_quota)):
-        add(volume.project_id, volume_charge(volume.size, volume.volume_type_id))
-        add(volume.project_id, growth_charge(volume.growing_gb, volume.volume_type_id))
+        yield volume.project_id, volume_charge(volume.size, volume.volume_type_id)
+        yield volume.project_id, growth_charge(volume.growing_gb, volume.volume_type_id)
     for snapshot in tx.scalars(select(Snapshot).where(Snapshot.consumes_quota)):
-        add(snapshot.project_id, snapshot_charge(snapshot.charged_gb, snapshot.volume_type_id))
-    return dict(sums)
+        yield snapshot.project_id, snapshot_charge(snapshot.charged_gb, snapshot.volume_type_id)
 
 
-def claim_sums(tx: Session) -> dict[str, int]:
-    """Pool → GiB of what is placed on it, growth that is claimed included."""
-    sums: Counter[str] = Counter()
+def _claims(tx: Session) -> Iterator[tuple[str, int]]:
+    """Pools, and GiB of what is placed on them, growth that is claimed included."""
     placed = select(Volume.host, func.sum(Volume.size)).where(Volume.host.is_not(None)).group_by(Volume.host)
     for host, size in tx.execute(placed):
-        sums[str(host)] += int(size)
+        yield str(host), int(size)
     growing = select(Volume.host, Operation.checkpoint).join(Operation, Operation.id == Volume.operation_id)
     for host, checkpoint in tx.execute(growing.where(Volume.growing_gb > 0)):
-        sums[str(host)] += checkpoint.get("claimed", 0)
-    return dict(sums)
+        yield str(host), checkpoint.get("claimed", 0)
 
 
 def compare(tx: Session, backend: str, held: Inventory) -> list[str]:

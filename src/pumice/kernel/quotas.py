@@ -8,6 +8,7 @@ configuration.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -167,15 +168,22 @@ class Quotas:
         return tx.scalar(select(QuotaUsage.in_use).where(*here))
 
 
-def check(tx: Session, sums: Mapping[tuple[str, str], int]) -> list[str]:
-    """Compare the counters with `sums` ((project, resource) → what the rows consume); one line a difference."""
+def check(tx: Session, charges: Iterable[tuple[str, Mapping[str, int]]]) -> list[str]:
+    """Compare the counters with what the rows consume; one line a difference.
+
+    :param charges: the project and the charge of each row
+    """
+    sums: Counter[tuple[str, str]] = Counter()
+    for owner, charge in charges:
+        for name, amount in charge.items():
+            sums[owner, name] += amount
     statement = select(QuotaUsage).where(QuotaUsage.in_use != 0)
     counters = {(usage.project_id, usage.resource): usage.in_use for usage in tx.scalars(statement)}
     return [
         f"project {project}: {resource} counts {counters.get((project, resource), 0)}, "
-        f"the rows say {sums.get((project, resource), 0)}"
+        f"the rows say {sums[project, resource]}"
         for project, resource in sorted({*counters, *(key for key, total in sums.items() if total)})
-        if counters.get((project, resource), 0) != sums.get((project, resource), 0)
+        if counters.get((project, resource), 0) != sums[project, resource]
     ]
 
 

@@ -5,8 +5,7 @@ Used by `pumice quota check`, and after every test that changes state.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from sqlalchemy import and_, case, exists, func, literal, or_, select
 from sqlalchemy.orm import Session
@@ -32,8 +31,8 @@ def check(tx: Session) -> list[str]:
     return [
         *orphans(tx, (ShareInstance, SnapshotInstance)),
         *_projections(tx),
-        *quotas.check(tx, quota_sums(tx)),
-        *pool.check_claims(tx, claim_sums(tx)),
+        *quotas.check(tx, _charges(tx)),
+        *pool.check_claims(tx, _claims(tx)),
     ]
 
 
@@ -58,36 +57,27 @@ def stuck(tx: Session) -> list[str]:
     return [*unmoved(tx, ((ShareInstance, MOVING), (SnapshotInstance, snapshot_moves.MOVING))), *waiting]
 
 
-def quota_sums(tx: Session) -> dict[tuple[str, str], int]:
-    """(project, resource) → what the rows consume, growth in flight included."""
-    sums: Counter[tuple[str, str]] = Counter()
-
-    def add(project_id: str, charge: dict[str, int]) -> None:
-        for resource, amount in charge.items():
-            sums[project_id, resource] += amount
-
+def _charges(tx: Session) -> Iterator[tuple[str, dict[str, int]]]:
+    """What the rows consume of their projects' quotas, growth in flight included."""
     for share in tx.scalars(select(Share).where(Share.status.not_in(DEFERRED))):
-        add(share.project_id, share_charge(share.size, share.share_type_id, share.user_id))
-        add(share.project_id, growth_charge(share.growing_gb, share.share_type_id, share.user_id))
+        yield share.project_id, share_charge(share.size, share.share_type_id, share.user_id)
+        yield share.project_id, growth_charge(share.growing_gb, share.share_type_id, share.user_id)
     for snapshot in tx.scalars(select(ShareSnapshot).where(ShareSnapshot.status.not_in(DEFERRED))):
-        add(snapshot.project_id, snapshot_charge(snapshot.size, snapshot.share_type_id, snapshot.user_id))
-    return dict(sums)
+        yield snapshot.project_id, snapshot_charge(snapshot.size, snapshot.share_type_id, snapshot.user_id)
 
 
-def claim_sums(tx: Session) -> dict[str, int]:
-    """Pool → GiB of what is placed on it, growth that is claimed included."""
-    sums: Counter[str] = Counter()
+def _claims(tx: Session) -> Iterator[tuple[str, int]]:
+    """Pools, and GiB of what is placed on them, growth that is claimed included."""
     placed = select(ShareInstance.host, func.sum(Share.size)).join(Share, Share.id == ShareInstance.share_id)
     for host, size in tx.execute(placed.where(ShareInstance.host.is_not(None)).group_by(ShareInstance.host)):
-        sums[str(host)] += int(size)
+        yield str(host), int(size)
     growing = (
         select(ShareInstance.host, Operation.checkpoint)
         .join(Operation, Operation.id == ShareInstance.operation_id)
         .join(Share, Share.id == ShareInstance.share_id)
     )
     for host, checkpoint in tx.execute(growing.where(Share.growing_gb > 0)):
-        sums[str(host)] += checkpoint.get("claimed", 0)
-    return dict(sums)
+        yield str(host), checkpoint.get("claimed", 0)
 
 
 def compare(tx: Session, backend: str, held: Inventory) -> list[str]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -274,12 +275,14 @@ def report(tx: Session, backend: str, samples: Sequence[PoolSample], settled: Ma
     return [host for host, gb in settled_now(tx, backend).items() if before.get(host, gb) != gb]
 
 
-def check_claims(tx: Session, sums: Mapping[str, int]) -> list[str]:
-    """What is wrong with the counters, one text a pool; `sums` is the GiB of all resources by host."""
-    found = []
+def check_claims(tx: Session, claims: Iterable[tuple[str, int]]) -> list[str]:
+    """What is wrong with the counters, one text a pool; `claims` are GiB of resources on it, with its host."""
+    found, sums = [], Counter[str]()
+    for host, gb in claims:
+        sums[host] += gb
     counters = {row.host: row for row in tx.execute(select(Pool.host, Pool.allocated_gb, Pool.settled_gb))}
     for host in sorted(counters.keys() | sums.keys()):
-        row, placed = counters.get(host), sums.get(host, 0)
+        row, placed = counters.get(host), sums[host]
         allocated, built = (row.allocated_gb, row.settled_gb) if row else (0, 0)
         if allocated != placed:
             found.append(f"pool {host}: {allocated} GiB are claimed, its resources sum up to {placed} GiB")
