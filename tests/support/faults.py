@@ -62,7 +62,7 @@ def faults_of(deployment: ManyProcesses) -> dict[str, list[Fault]]:
         **({"cut": [Fault("reset of all connections to the database", relay.cut)]} if relay else {}),
         "kill": [Fault(f"death of {one.name}", one.kill, one.start, (0, 4)) for one in deployment.members],
         "freeze": [_freeze(one) for one in deployment.members],
-        "clock": [_step(one, hours) for one in deployment.members for hours in (-1, 1)],
+        "clock": [fault for one in deployment.members for fault in _clocks(one)],
         "full": [
             _script(deployment, "full backends", {call: {"no_space": True} for call in GROWING}),
             _script(deployment, "backends that refuse all", {"*": {"fail": "not now"}}),
@@ -92,10 +92,14 @@ def _begin(server: Server) -> None:
         server.start()
 
 
-def _step(member: Member, hours: int) -> Fault:
-    write = partial(member.clock.write_text, str(hours * 3600))
-    name = f"clock of {member.name} {abs(hours)} h {'fast' if hours > 0 else 'slow'}"
-    return Fault(name, write, partial(member.clock.unlink, missing_ok=True), (1, 6))
+def _clocks(member: Member) -> list[Fault]:
+    if not member.clock:
+        return []
+    right = partial(member.clock.unlink, missing_ok=True)
+    return [
+        Fault(f"clock of {member.name} {word}", partial(member.clock.write_text, seconds), right, (1, 6))
+        for word, seconds in (("an hour fast", "3600"), ("an hour slow", "-3600"))
+    ]
 
 
 def _script(deployment: ManyProcesses, name: str, faults: dict[str, Any]) -> Fault:

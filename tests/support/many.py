@@ -35,12 +35,12 @@ class Member:
     """One process of a deployment, with its children; it can be started again when it has died.
 
     :param arguments: of `pumice`, or, where there is a port, of `tests.support.api_process`
-    :ivar clock: the file of the seconds that its time of day is off; an API's is always right
+    :ivar clock: the file of the seconds that its time of day is off; None of an API, whose is always right
     """
 
     def __init__(self, name: str, file: Path, *arguments: str, port: int | None = None) -> None:
         self.name = name
-        self.clock = file.with_name(CLOCK)
+        self.clock = None if port else file.with_name(CLOCK)
         self._how = (file, *arguments)
         self._port = port
         self._running: Process | None = None
@@ -159,7 +159,8 @@ class ManyProcesses(Deployment):
         """Let everything run."""
         self.script.unlink(missing_ok=True)
         for member in self.members:
-            member.clock.unlink(missing_ok=True)
+            if member.clock:
+                member.clock.unlink(missing_ok=True)
             member.signal(signal.SIGCONT)
             member.start()
         for member in self.members:

@@ -165,6 +165,16 @@ def test_what_also_refuses_leaves_everything_as_it_was(db: Database, journal: Jo
     assert (operation.state, operation.queue) == (State.RUNNING, "q")
 
 
+def test_an_operation_put_back_by_a_clock_that_is_wrong_does_not_wait_for_its_time(
+    db: Database, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claimed = Claims(journal, ME, ["q"]).claim(paint(journal, add_thing(db)))
+    assert claimed is not None
+    monkeypatch.setattr("pumice.kernel.operations.journal.utcnow", lambda: utcnow() + datetime.timedelta(hours=1))
+    journal.conclude(claimed, Next("run", delay=1))
+    assert Claims(journal, ME, ["q"]).claim(claimed.id) is not None
+
+
 def test_a_delayed_operation_is_not_claimed_before_its_time(db: Database, journal: Journal) -> None:
     claimed = Claims(journal, ME, ["q"]).claim(paint(journal, add_thing(db)))
     assert claimed is not None

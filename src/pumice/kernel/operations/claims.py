@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sqlalchemy import UpdateBase, or_, select, update
+from sqlalchemy import UpdateBase, select, update
 from sqlalchemy.orm import Session
 
 from pumice.kernel.db.base import utcnow
 from pumice.kernel.db.engine import changed
 from pumice.kernel.operations.journal import Journal
 from pumice.kernel.operations.model import Operation, State
-from pumice.kernel.operations.ownership import claimed, mine
+from pumice.kernel.operations.ownership import claimed, due, mine
 
 
 class Claims:
@@ -28,12 +28,9 @@ class Claims:
     def claim(self, id: str) -> Operation | None:
         """Make an operation ours; None when it is not due, not queued in our queues (any more: it may have gone on to
         another since somebody told us of it), or of an unknown kind."""
-        now = utcnow()
-        # A waiting operation is due when its time is over; a queued one from its `not_before` on.
         statement = update(Operation).where(
             Operation.id == id,
-            Operation.state.in_((State.QUEUED, State.WAITING)),
-            or_(Operation.not_before.is_(None), Operation.not_before <= now),
+            due(utcnow()),
             Operation.kind.in_(self._kinds),
             Operation.queue.in_(self._queues),
         )

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
-from sqlalchemy import Update, UpdateBase, update
+from sqlalchemy import ColumnElement, Update, UpdateBase, and_, or_, update
 from sqlalchemy.orm import Session
 
 from pumice.kernel.db.base import utcnow
 from pumice.kernel.db.engine import changed
 from pumice.kernel.operations.model import Operation, State
+
+LONGEST_DELAY = 60.0
+"""Seconds; steps ask to be run again after a few (`Next.delay`)."""
 
 
 class LeaseLost(Exception):
@@ -38,6 +42,17 @@ def hold(tx: Session, operation: Operation) -> None:
     :raises LeaseLost:
     """
     own(tx, mine(operation).values(updated_at=utcnow()))
+
+
+def due(now: datetime.datetime) -> ColumnElement[bool]:
+    """Whether an operation may be claimed: a queued one from its `not_before` on, a waiting one when its time is over.
+
+    A queued one that would wait for longer than any step asks for was put back by somebody whose clock was wrong.
+    """
+    too_late = now + datetime.timedelta(seconds=LONGEST_DELAY)
+    misdated = and_(Operation.state == State.QUEUED, Operation.not_before > too_late)
+    rests = Operation.state.in_((State.QUEUED, State.WAITING))
+    return and_(rests, or_(Operation.not_before.is_(None), Operation.not_before <= now, misdated))
 
 
 def claimed(owner: str) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from pumice.kernel.operations.journal import Journal, doorbell
 from pumice.kernel.operations.kinds import Done, Failure, Outcome
 from pumice.kernel.operations.leases import Life, Watch
 from pumice.kernel.operations.model import LIVE, Lane, Operation, State
-from pumice.kernel.operations.ownership import LeaseLost, mine, own
+from pumice.kernel.operations.ownership import LeaseLost, due, mine, own
 
 LOG = logging.getLogger(__name__)
 
@@ -301,11 +301,9 @@ class Worker:
         now = utcnow()
         with self.journal.db.read() as tx:
             mine = Operation.queue.in_(list(self.queues))
-            rests = Operation.state.in_((State.QUEUED, State.WAITING))
-            due = (Operation.not_before.is_(None)) | (Operation.not_before <= now)
             order = (Operation.created_at, Operation.id)
             queued = tx.execute(
-                select(Operation.id, Operation.lane).where(mine, rests, due).order_by(*order).limit(SWEEP_BATCH)
+                select(Operation.id, Operation.lane).where(mine, due(now)).order_by(*order).limit(SWEEP_BATCH)
             ).all()
             running = list(tx.scalars(select(Operation).where(mine, Operation.state == State.RUNNING)))
         with self._lock:
