@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def index(req: Request) -> dict[str, list[Any]]:
     if share_id := req.query.get("share_id"):
         with req.service.db.read() as tx:
-            req.scope.get(tx, Share, share_id)
+            req.get(tx, Share, share_id)
     return {"share_replicas": []}
 
 

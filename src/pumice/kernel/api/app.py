@@ -172,7 +172,7 @@ class _Endpoint:
         if route.load:
             row_id = variables.pop(next(iter(variables)))
             with self._site.service.db.read() as tx:
-                row = req.scope.get(tx, route.load, row_id)
+                row = req.get(tx, route.load, row_id)
             arguments.append(row)
             _authorize(req, rules, {name: getattr(row, name, value) for name, value in own.items()})
         return route.handler(*arguments, **variables)

@@ -14,9 +14,11 @@ from pumice.kernel.api import links, views
 from pumice.kernel.api.values import FALSE_WORDS, UINT31, boolean_word, shown
 from pumice.kernel.api.versions import Dialect, Version
 from pumice.kernel.db import scope as scopes
-from pumice.kernel.errors import BadRequest, Forbidden
+from pumice.kernel.errors import BadRequest, Forbidden, NotFound
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
     from pumice.kernel.api.views import View
     from pumice.kernel.auth.context import RequestContext
     from pumice.kernel.db.paging import Page
@@ -106,6 +108,17 @@ class Request:
     def scope(self) -> Scope:
         """What the caller may look up by id: the own project's rows; for admins, all."""
         return scopes.everything() if self.context.is_admin else self.own
+
+    def get(self, tx: Session, model: type[scopes.M], id: str) -> scopes.M:
+        """The row of that id, as far as the caller sees it.
+
+        :raises NotFound:
+        """
+        row = self.scope.get(tx, model, id)
+        statuses, rule = getattr(model, "__hidden__", ((), ""))
+        if getattr(row, "status", None) in statuses and not self.allowed(rule):
+            raise NotFound(f"{model.__label__} {id} could not be found.")
+        return row
 
     @property
     def own(self) -> Scope:

@@ -53,9 +53,13 @@ class Identified:
 
 
 class Owned(Identified):
-    """A row that belongs to a project; queries on it need a scope (`kernel.db.scope`)."""
+    """A row that belongs to a project; queries on it need a scope (`kernel.db.scope`).
+
+    `__hidden__` are statuses in which callers see it only where the policy rule beside them lets them.
+    """
 
     __label__: ClassVar[str]
+    __hidden__: ClassVar[tuple[tuple[str, ...], str]] = ((), "")
 
     project_id: Mapped[str] = mapped_column(String(255), index=True)
     user_id: Mapped[str | None] = mapped_column(String(255))

@@ -63,7 +63,7 @@ def _accept(tx: Session, req: Request, asked: NewShare, hints: Mapping[str, Any]
     _check_keys(asked, conf.enabled_share_protocols)
     for name in affinity.HINTS:
         for named in hints[name]:
-            other = req.scope.get(tx, Share, named)
+            other = req.get(tx, Share, named)
             req.authorize("share:update_share_metadata", {"project_id": other.project_id, "user_id": other.user_id})
     source = _source(tx, req, asked)
     share_type = _type(tx, req, asked, source)
@@ -155,7 +155,7 @@ def _check_keys(asked: NewShare, enabled: Iterable[str]) -> None:
 def _source(tx: Session, req: Request, asked: NewShare) -> Source | None:
     if not asked.snapshot_id:
         return None
-    snapshot = req.scope.get(tx, ShareSnapshot, asked.snapshot_id)
+    snapshot = req.get(tx, ShareSnapshot, asked.snapshot_id)
     usable = moves.Guard(
         ShareSnapshot.status == "available",
         f"Snapshot {snapshot.id} has status {snapshot.status}: a share is made of an available one.",

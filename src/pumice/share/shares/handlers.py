@@ -12,7 +12,7 @@ from pumice.share.shares import rules
 from pumice.share.shares.create import create as accept
 from pumice.share.shares.deletion import delete as accept_delete
 from pumice.share.shares.model import Share
-from pumice.share.shares.queries import dress, page, visible
+from pumice.share.shares.queries import dress, page
 from pumice.share.shares.shapes import ShareDetail, ShareSummary
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def detail(req: Request) -> dict[str, Any]:
 
 def show(req: Request, id: str) -> dict[str, Any]:
     with req.service.db.read() as tx:
-        share = visible(tx, req, id)
+        share = req.get(tx, Share, id)
         dress(tx, req, [share])
     return {"share": req.view(ShareDetail, share)}
 

@@ -10,7 +10,10 @@ from sqlalchemy.orm import Mapped, column_property, declared_attr, mapped_column
 
 from pumice.kernel.db.base import Base, Placed, Versioned
 from pumice.kernel.db.scope import everything
+from pumice.share.projection import DEFERRED
 from pumice.share.types.model import ShareType
+
+SEE_DEFERRED = "share:list_shares_in_deferred_deletion_states"
 
 
 class ShareInstance(Placed, Base):
@@ -46,6 +49,7 @@ class Share(Versioned, Base):
 
     __tablename__ = "shares"
     __label__: ClassVar[str] = "Share"
+    __hidden__: ClassVar[tuple[tuple[str, ...], str]] = (DEFERRED, SEE_DEFERRED)
 
     status: Mapped[str] = mapped_column(String(64), index=True)
     size: Mapped[int]

@@ -13,9 +13,8 @@ from sqlalchemy.orm.attributes import set_committed_value
 from pumice.kernel.db.filters import dictionary, flag, pairs
 from pumice.kernel.db.paging import Filter, Listing, Page
 from pumice.kernel.db.scope import everything
-from pumice.kernel.errors import NotFound
 from pumice.share.projection import DEFERRED
-from pumice.share.shares.model import ExportLocation, Share
+from pumice.share.shares.model import SEE_DEFERRED, ExportLocation, Share
 from pumice.share.shares.shapes import LAST_WITH_LOCATIONS
 from pumice.share.types.model import ShareType
 
@@ -137,7 +136,7 @@ def page(tx: Session, req: Request) -> Page[Share]:
     where: list[ColumnElement[bool]] = []
     if "is_soft_deleted" not in req.query or req.version < "2.69":
         where.append(Share.is_soft_deleted.is_(False))
-    if not req.allowed("share:list_shares_in_deferred_deletion_states"):
+    if not req.allowed(SEE_DEFERRED):
         where.append(Share.status.not_in(DEFERRED))
     scope = req.list_scope_by("share:list_all_projects")
     if scope.project_id is not None and not req.query.boolean("is_public"):
@@ -156,14 +155,3 @@ def dress(tx: Session, req: Request, shares: Sequence[Share]) -> Sequence[Share]
     for share in shares:
         set_committed_value(share, "locations", locations.get(share.id, []))
     return shares
-
-
-def visible(tx: Session, req: Request, id: str) -> Share:
-    """A share that the caller may read: the project's own, a public one, any for admins.
-
-    :raises NotFound:
-    """
-    share = req.scope.get(tx, Share, id)
-    if share.status in DEFERRED and not req.allowed("share:list_shares_in_deferred_deletion_states"):
-        raise NotFound(f"Share {id} could not be found.")
-    return share

@@ -7,7 +7,7 @@ from typing import Any
 from pumice.kernel.api.routes import ADMIN, READER, Route, Rule
 from pumice.share.shares import actions, handlers
 from pumice.share.shares.metadata import METADATA
-from pumice.share.shares.model import Share
+from pumice.share.shares.model import SEE_DEFERRED, Share
 from pumice.share.shares.shapes import CreateShare, Extend, Revert, Shrink, UpdateShare
 
 ONE = "/shares/{id}"
@@ -58,7 +58,7 @@ RULES = [
     Rule(name="share:set_public_share", check=ADMIN, doc="Let all projects see a share"),
     Rule(name="share:list_by_host", check=ADMIN, doc="Filter shares by host"),
     Rule(name="share:list_by_share_server_id", check=ADMIN, doc="Filter shares by share server"),
-    Rule(name="share:list_shares_in_deferred_deletion_states", check=ADMIN, doc="See shares whose deletion waits"),
+    Rule(name=SEE_DEFERRED, check=ADMIN, doc="See shares whose deletion waits"),
     Rule(name="share:list_all_projects", check=ADMIN, doc="List the shares of all projects"),
     Rule(name="share:force_extend", check=ADMIN, doc="Extend without asking whether there is room"),
     Rule(

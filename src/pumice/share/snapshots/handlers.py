@@ -47,7 +47,7 @@ def _parent(tx: Session, req: Request, share_id: str, rule: str) -> Share:
 
     :raises ApiError: the caller does not see it, or it can have no snapshot now
     """
-    found = req.scope.get(tx, Share, share_id)
+    found = req.get(tx, Share, share_id)
     req.authorize(rule, {"project_id": found.project_id, "user_id": found.user_id})
     share = moves.lock(tx, Share, share_id)
     if not share.snapshot_support:
@@ -126,7 +126,7 @@ def _begin(req: Request, snapshot: ShareSnapshot, kind: Kind) -> None:
         share = moves.lock(tx, Share, snapshot.share_id)
         if kind is operations.UNMANAGE and share.is_soft_deleted:
             raise Forbidden(f"Share {share.id} is in the recycle bin: restore it first.")
-        begin(tx, req, kind, req.scope.get(tx, ShareSnapshot, snapshot.id).id)
+        begin(tx, req, kind, req.get(tx, ShareSnapshot, snapshot.id).id)
         moves.touch(tx, Share, share.id)
 
     req.service.db.write(work)

@@ -8,6 +8,9 @@ from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from pumice.kernel.db.base import Base, Moving, Owned, Versioned
+from pumice.share.projection import DEFERRED
+
+SEE_DEFERRED = "share_snapshot:list_snapshots_in_deferred_deletion_states"
 
 
 class ShareSnapshot(Versioned, Base):
@@ -18,6 +21,7 @@ class ShareSnapshot(Versioned, Base):
 
     __tablename__ = "share_snapshots"
     __label__: ClassVar[str] = "Snapshot"
+    __hidden__: ClassVar[tuple[tuple[str, ...], str]] = (DEFERRED, SEE_DEFERRED)
 
     status: Mapped[str] = mapped_column(String(64), index=True)
     share_id: Mapped[str] = mapped_column(String(36), ForeignKey("shares.id"), index=True)

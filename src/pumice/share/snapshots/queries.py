@@ -11,7 +11,7 @@ from pumice.kernel.db.paging import Filter, Listing
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import NotFound
 from pumice.share.projection import DEFERRED
-from pumice.share.snapshots.model import ShareSnapshot, SnapshotExportLocation, SnapshotInstance
+from pumice.share.snapshots.model import SEE_DEFERRED, ShareSnapshot, SnapshotExportLocation, SnapshotInstance
 from pumice.share.snapshots.shapes import (
     InstanceDetail,
     InstanceExportDetail,
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pumice.kernel.api.views import View
 
 ALL_PROJECTS = "share_snapshot:list_all_projects"
-SEE_DEFERRED = "share_snapshot:list_snapshots_in_deferred_deletion_states"
 
 SNAPSHOTS: Listing[ShareSnapshot] = Listing(
     ShareSnapshot,
@@ -78,8 +77,6 @@ def _list(req: Request, view: type[View]) -> dict[str, Any]:
 
 
 def show(req: Request, snapshot: ShareSnapshot) -> dict[str, Any]:
-    if snapshot.status in DEFERRED and not req.allowed(SEE_DEFERRED):
-        raise NotFound(f"Snapshot {snapshot.id} could not be found.")
     return {"snapshot": req.view(SnapshotDetail, snapshot)}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from pumice.kernel.api.routes import ADMIN, MEMBER, READER, Route, Rule
 from pumice.kernel.metadata import MetadataOf
 from pumice.share.snapshots import handlers, queries, shapes
-from pumice.share.snapshots.model import ShareSnapshot, SnapshotInstance
+from pumice.share.snapshots.model import SEE_DEFERRED, ShareSnapshot, SnapshotInstance
 
 ONE, INSTANCE = "/snapshots/{id}", "/snapshot-instances/{id}"
 LISTED, INSTANCES = "share_snapshot:get_all_snapshots", "share_snapshot_instance"
@@ -160,5 +160,5 @@ ROUTES = [
 
 RULES = [
     Rule(name=queries.ALL_PROJECTS, check=ADMIN, doc="List the snapshots of all projects"),
-    Rule(name=queries.SEE_DEFERRED, check=ADMIN, doc="See snapshots whose deletion waits"),
+    Rule(name=SEE_DEFERRED, check=ADMIN, doc="See snapshots whose deletion waits"),
 ]

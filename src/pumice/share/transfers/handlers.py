@@ -55,7 +55,7 @@ def create(req: Request) -> dict[str, Any]:
     transfer_id, key = new_id(), secrets.token_hex(length)[:length]
 
     def work(tx: Session) -> ShareTransfer:
-        share = req.scope.get(tx, Share, req.body.transfer.share_id)
+        share = req.get(tx, Share, req.body.transfer.share_id)
         req.authorize("share_transfer:create", {"project_id": share.project_id, "user_id": share.user_id})
         return offers.offer(tx, req, share.id, id=transfer_id, key=key)
 
