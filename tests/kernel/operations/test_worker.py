@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from oslo_db.exception import DBConnectionError
 from sqlalchemy import update
 
 from pumice.kernel.db.base import new_id, utcnow
@@ -177,6 +178,23 @@ def test_a_successor_on_the_same_host_takes_over_at_once(db: Database, shop: Sho
     shop.worker(journal, lease=3600)
     until(lambda: status(db, thing) == "painted")
     assert operation_of(db, id).fences == 1
+
+
+def test_a_step_that_found_no_database_is_run_again(db: Database, shop: Shop) -> None:
+    tries: list[Run] = []
+
+    def paint_it(run: Run) -> Outcome:
+        tries.append(run)
+        if len(tries) == 1:
+            raise DBConnectionError
+        return Done()
+
+    journal = shop.journal(paint_kind(paint_it))
+    thing = add_thing(db)
+    id = paint(journal, thing)
+    shop.worker(journal)
+    until(lambda: status(db, thing) == "painted")
+    assert (operation_of(db, id).attempt, operation_of(db, id).fences) == (2, 0)
 
 
 def test_without_a_renewal_within_the_lease_there_is_no_further_storage_call(db: Database, shop: Shop) -> None:

@@ -21,6 +21,7 @@ from sqlalchemy import select
 
 from pumice.kernel.auth.context import RequestContext, new_request_id
 from pumice.kernel.db.base import utcnow
+from pumice.kernel.db.engine import RETRIED
 from pumice.kernel.logging import logged
 from pumice.kernel.metrics import Metrics
 from pumice.kernel.moves import Superseded
@@ -242,6 +243,10 @@ class Worker:
         except Failure as failure:
             LOG.error("operation %s (%s) failed: %s", operation.id, operation.kind, failure.text)
             self._fail(operation, failure)
+        except RETRIED as error:
+            # Nothing is known of the step; a sweep runs it again, after the lease where this cannot be written either.
+            LOG.warning("operation %s (%s) is put back: %s", operation.id, operation.kind, type(error).__name__)
+            self._claims.hand_back(operation)
         except Exception as error:
             run.check()
             LOG.exception("operation %s (%s) failed", operation.id, operation.kind)
