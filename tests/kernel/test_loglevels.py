@@ -9,8 +9,9 @@ from pumice.kernel import loglevels
 from pumice.kernel.bus import LocalBus
 from pumice.kernel.loglevels import LogLevels, Question
 
-PREFIX = "pumice.test_loglevels"
-LOGGER = logging.getLogger(f"{PREFIX}.one")
+PREFIX = "test_loglevels"
+# Without a dot: the names between are no loggers as long as nobody asks for them, and oslo.log asks for all.
+LOGGER = logging.getLogger(f"{PREFIX}_one")
 API, WORKER = ("here", "cinder-api"), ("there@sim", "cinder-volume")
 
 
