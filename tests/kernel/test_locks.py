@@ -7,13 +7,22 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from oslo_config import cfg
 
 from pumice.kernel.locks import Locks, LockTimeout
+from tests.support.servers.coordination import Etcd, ZooKeeper
+
+LEASE, OUTAGE = 3, 4
+real = pytest.mark.real
+pytestmark = [
+    # kazoo leaves its sockets to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 HOLDER = """
 import sys, time
@@ -30,7 +39,7 @@ COUNTER = """
 import pathlib, sys
 from pumice.kernel.locks import Locks
 from tests.kernel.test_locks import configured
-locks, file = Locks(configured(sys.argv[1])), pathlib.Path(sys.argv[1], "count")
+locks, file = Locks(configured(sys.argv[1])), pathlib.Path(sys.argv[2])
 locks.start()
 for _ in range(50):
     with locks.hold("volume-1"):
@@ -67,30 +76,44 @@ def free_for_another_process(path: Path) -> bool:
     return subprocess.run([sys.executable, "-c", TRY, str(path)], capture_output=True, check=False).returncode == 0
 
 
-def configured(directory: str) -> cfg.ConfigOpts:
+def configured(where: str) -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
     conf.register_opt(cfg.StrOpt("host", default="h"))
-    conf.register_opt(cfg.StrOpt("state_path", default=directory))
-    conf.register_opt(cfg.StrOpt("backend_url", default="file://$state_path/coordination"), group="coordination")
+    conf.register_opt(cfg.StrOpt("backend_url", default=where), group="coordination")
     conf([], default_config_files=[])
     return conf
 
 
-@pytest.fixture
-def locks(tmp_path: Path) -> Iterator[Locks]:
-    locks = Locks(configured(str(tmp_path)))
+def url_of(directory: Path) -> str:
+    return f"file://{directory}/coordination"
+
+
+@pytest.fixture(params=["file", pytest.param("etcd", marks=real), pytest.param("zookeeper", marks=real)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "file":
+        return url_of(tmp_path)
+    return str(request.getfixturevalue(request.param).url(lock_timeout=LEASE))
+
+
+@contextmanager
+def started(url: str) -> Iterator[Locks]:
+    locks = Locks(configured(url))
     locks.start()
     yield locks
     locks.stop()
 
 
 @pytest.fixture
-def others(tmp_path: Path) -> Iterator[Locks]:
+def locks(url: str) -> Iterator[Locks]:
+    with started(url) as locks:
+        yield locks
+
+
+@pytest.fixture
+def others(url: str) -> Iterator[Locks]:
     """Another worker in the same process."""
-    locks = Locks(configured(str(tmp_path)))
-    locks.start()
-    yield locks
-    locks.stop()
+    with started(url) as locks:
+        yield locks
 
 
 def test_threads_and_services_take_turns(locks: Locks, others: Locks) -> None:
@@ -139,39 +162,79 @@ def test_an_exception_lets_go(locks: Locks, others: Locks) -> None:
         pass
 
 
-def test_a_killed_process_holds_nothing(locks: Locks, tmp_path: Path) -> None:
+def test_a_killed_process_holds_nothing_for_long(locks: Locks, url: str) -> None:
     root = Path(__file__).parents[2]
     with subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=root
+        [sys.executable, "-W", "ignore", "-c", HOLDER, url], stdout=subprocess.PIPE, text=True, cwd=root
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
         with pytest.raises(LockTimeout), locks.hold("volume-1", timeout=0.2):
             raise AssertionError("two hold the lock")
         holder.kill()
-    with locks.hold("volume-1", timeout=5):
+    with locks.hold("volume-1", timeout=LEASE + 5):
         pass
 
 
-def test_a_failed_attempt_never_ends_the_lock_of_another_thread(locks: Locks, tmp_path: Path) -> None:
+def test_a_failed_attempt_never_ends_the_lock_of_another_thread(tmp_path: Path) -> None:
     """POSIX drops all locks that a process has on a file when any of its handles on it is closed."""
     path = tmp_path / "coordination" / "pumice-volume-1"
-    with holding(path) as let_go:
-        with pytest.raises(LockTimeout) as failed, locks.hold("volume-1", timeout=0.1):
-            raise AssertionError("two hold the lock")
-        let_go()
-    with locks.hold("volume-1", timeout=5):
-        del failed
-        gc.collect()
-        assert not free_for_another_process(path)
+    with started(url_of(tmp_path)) as locks:
+        with holding(path) as let_go:
+            with pytest.raises(LockTimeout) as failed, locks.hold("volume-1", timeout=0.1):
+                raise AssertionError("two hold the lock")
+            let_go()
+        with locks.hold("volume-1", timeout=5):
+            del failed
+            gc.collect()
+            assert not free_for_another_process(path)
     assert free_for_another_process(path)
 
 
-def test_processes_take_turns_and_leave_no_file(tmp_path: Path) -> None:
-    (tmp_path / "count").write_text("0")
-    command = [sys.executable, "-W", "ignore", "-c", COUNTER, str(tmp_path)]
+def test_processes_take_turns_and_leave_no_file(tmp_path: Path, url: str) -> None:
+    count = tmp_path / "count"
+    count.write_text("0")
+    command = [sys.executable, "-W", "ignore", "-c", COUNTER, url, str(count)]
     root = Path(__file__).parents[2]
     counters = [subprocess.Popen(command, cwd=root) for _ in range(3)]
     assert [counter.wait(60) for counter in counters] == [0, 0, 0]
-    assert (tmp_path / "count").read_text() == "150"
+    assert count.read_text() == "150"
     assert not (tmp_path / "coordination" / "pumice-volume-1").exists()
+
+
+@pytest.fixture(params=["etcd", "zookeeper"])
+def server(request: pytest.FixtureRequest) -> Iterator[Etcd | ZooKeeper]:
+    server: Etcd | ZooKeeper = request.getfixturevalue(request.param)
+    yield server
+    server.kill()
+    server.start()
+
+
+@real
+def test_a_lock_service_that_is_away_loses_nothing(server: Etcd | ZooKeeper) -> None:
+    url = server.url(lock_timeout=LEASE)
+    back = threading.Timer(OUTAGE, server.start)
+    with started(url) as locks, started(url) as others:
+        with locks.hold("volume-1"):
+            server.kill()
+            back.start()
+            # With etcd it ends in time, with ZooKeeper when that is back.
+            with suppress(LockTimeout), others.hold("volume-2", timeout=1):
+                assert not back.is_alive()
+        back.join()
+        # What could not be given back is not kept alive either.
+        with others.hold("volume-1", timeout=LEASE + 20):
+            pass
+        with locks.hold("volume-2", timeout=20):
+            pass
+
+
+@real
+def test_a_worker_ends_without_its_lock_service(server: Etcd | ZooKeeper) -> None:
+    with started(server.url(lock_timeout=LEASE)) as locks:
+        with locks.hold("volume-1", timeout=5):
+            pass
+        server.kill()
+        time.sleep(LEASE)  # long enough for its heart to have noticed
+        began = time.monotonic()
+    assert time.monotonic() - began < 20

@@ -32,6 +32,9 @@ _TURNS: WeakValueDictionary[tuple[str, str], threading.Lock] = WeakValueDictiona
 _TURNS_LOCK = threading.Lock()
 
 
+STOP_SECONDS = 10.0
+
+
 class LockTimeout(TimeoutError):
     """The lock was not free within the time given, or the lock service did not answer."""
 
@@ -70,16 +73,23 @@ class Locks:
     def stop(self) -> None:
         if self._coordinator is None:
             return
+        # tooz waits for its heart, which tries for ever to beat while the service is away.
+        stopping = threading.Thread(target=self._stop, args=(self._coordinator,), name="locks-stop", daemon=True)
+        stopping.start()
+        stopping.join(STOP_SECONDS)
+
+    def _stop(self, coordinator: Any) -> None:
         try:
-            self._coordinator.stop()
-        except coordination.ToozError as error:
-            LOG.warning("the lock service was not told of the end, and finds it out: %s", error)
+            coordinator.stop()
+        except Exception as error:
+            LOG.warning("the lock service was not told of the end, and finds it out: %s", error, exc_info=True)
 
     @contextmanager
     def hold(self, name: str, *, timeout: float | None = None) -> Iterator[None]:
         """Hold the lock `name` alone among all threads and workers; not reentrant.
 
-        :param timeout: seconds to wait for it at most; None waits without end
+        :param timeout: seconds to wait for it at most; None waits without end, and so does ZooKeeper's client while it
+            has no connection
         :raises LockTimeout: it was not free in time, or the lock service does not answer
         """
         with _TURNS_LOCK:
@@ -88,30 +98,28 @@ class Locks:
         if not turn.acquire(timeout=-1 if timeout is None else timeout):
             raise LockTimeout(f"lock {name} was not free within {timeout} s")
         try:
-            try:
-                lock = self._acquire(name, timeout, began)
-            except coordination.ToozError as error:
-                raise LockTimeout(f"the lock service does not answer: {error}") from error
+            lock = self._acquire(name, timeout, began)
             try:
                 yield
             finally:
                 if isinstance(lock, FileLock):
                     # No file is left for each thing that ever was; who waits on this one sees that it is gone.
                     Path(os.fsdecode(lock._lock.path)).unlink(missing_ok=True)  # noqa: SLF001
-                try:
-                    lock.release()
-                except coordination.ToozError as error:
-                    # What it was held for is done. The service frees what nobody keeps alive.
-                    LOG.warning("lock %s could not be given back: %s", name, error)
+                self._release(name, lock)
         finally:
             turn.release()
 
     def _acquire(self, name: str, timeout: float | None, began: float) -> Any:
         while True:
             lock = self._coordinator.get_lock(f"pumice-{name}".encode())
-            # Not `timeout=`: the etcd driver takes that for the life of its lease.
-            blocking = True if timeout is None else max(0.0, timeout - (time.monotonic() - began))
-            if not lock.acquire(blocking=blocking):
+            # Not `timeout=`: the etcd driver takes that for the life of its lease. Nor 0: kazoo waits without end then.
+            blocking = True if timeout is None else max(0.0, timeout - (time.monotonic() - began)) or False
+            try:
+                acquired = lock.acquire(blocking=blocking)
+            except Exception as error:
+                # Each driver has other errors, both for a lock that is not free in time and for a service that is away.
+                raise LockTimeout(f"lock {name} was not free within {timeout} s: {error!r}") from error
+            if not acquired:
                 if isinstance(lock, FileLock):
                     # tooz leaves the file of a failed attempt open until the lock is collected, at any later moment.
                     lock._lock.lockfile.close()  # noqa: SLF001
@@ -119,3 +127,14 @@ class Locks:
             if not isinstance(lock, FileLock) or os.fstat(lock._lock.lockfile.fileno()).st_nlink:  # noqa: SLF001
                 return lock
             lock.release()  # its holder has removed the file meanwhile: it locks nothing any more
+
+    def _release(self, name: str, lock: Any) -> None:
+        try:
+            lock.release()
+        except Exception as error:
+            # What it was held for is done. The service frees what nobody keeps alive.
+            LOG.warning("lock %s could not be given back: %s", name, error, exc_info=True)
+        # The etcd driver goes on keeping alive what it could not release.
+        kept = getattr(self._coordinator, "_acquired_locks", None)
+        if isinstance(kept, set):
+            kept.discard(lock)
