@@ -16,6 +16,7 @@ from typing import Any
 from kombu.exceptions import KombuError
 
 from tests.support.many import LEASE, ManyProcesses, Member
+from tests.support.relay import Relay
 from tests.support.servers.coordination import Etcd
 from tests.support.servers.process import Server
 from tests.support.servers.rabbitmq import RabbitMQ
@@ -57,9 +58,8 @@ def faults_of(deployment: ManyProcesses) -> dict[str, list[Fault]]:
     """The faults of a deployment: processes die or stand still or have the wrong time, connections are lost, the
     backends are full.
     """
-    relay = deployment.relay
     return {
-        **({"cut": [Fault("reset of all connections to the database", relay.cut)]} if relay else {}),
+        **({"database": _connections(deployment.relay)} if deployment.relay else {}),
         "kill": [Fault(f"death of {one.name}", one.kill, one.start, (0, 4)) for one in deployment.members],
         "freeze": [_freeze(one) for one in deployment.members],
         "clock": [fault for one in deployment.members for fault in _clocks(one)],
@@ -105,6 +105,13 @@ def _clocks(member: Member) -> list[Fault]:
 def _script(deployment: ManyProcesses, name: str, faults: dict[str, Any]) -> Fault:
     write = partial(deployment.script.write_text, json.dumps(faults))
     return Fault(name, write, partial(deployment.script.unlink, missing_ok=True), (1, 4))
+
+
+def _connections(relay: Relay) -> list[Fault]:
+    return [
+        Fault("reset of all connections to the database", relay.cut),
+        Fault("absence of the database", relay.shut, relay.reopen, (1, 8)),
+    ]
 
 
 def _freeze(member: Member) -> Fault:

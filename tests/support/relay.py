@@ -40,6 +40,7 @@ class Relay:
     def __init__(self, port: int, listener: socket.socket | None = None) -> None:
         self._port = port
         self._listener = listener or socket.create_server(("127.0.0.1", 0))
+        self._shut = False
         self._connections: list[tuple[socket.socket, socket.socket, list[threading.Thread]]] = []
         self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._accepting.start()
@@ -70,10 +71,21 @@ class Relay:
             client.close()
             server.close()
 
+    def shut(self) -> None:
+        """Reset all connections, and each new one until `reopen`."""
+        self._shut = True
+        self.cut()
+
+    def reopen(self) -> None:
+        self._shut = False
+
     def _accept(self) -> None:
         with suppress(OSError):  # shut down
             while True:
                 client, _ = self._listener.accept()
+                if self._shut:
+                    client.close()
+                    continue
                 try:
                     server = socket.create_connection(("127.0.0.1", self._port), timeout=10)
                 except OSError:  # the server is down just now, and the client may come again

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 import requests
@@ -114,6 +115,7 @@ class Users:
             answer = self._deployment.call(*ask)
         except requests.RequestException:
             return  # killed before the answer
-        assert answer.status_code < 500 or ask.path.startswith(self._repertoire.faults), (ask, answer.text)
+        busy = answer.status_code == HTTPStatus.SERVICE_UNAVAILABLE
+        assert answer.status_code < 500 or busy or ask.path.startswith(self._repertoire.faults), (ask, answer.text)
         if answer.ok and (operation := answer.headers.get("X-Operation-Id")):
             self.accepted.add(operation)
