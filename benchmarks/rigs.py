@@ -11,8 +11,6 @@ import re
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -85,8 +83,6 @@ class Pumice:
         ports, block = self._peer.ports, self._service == "block"
         prefix = "osapi_volume" if block else "osapi_share"
         backend = {"volume_driver" if block else "share_driver": "simulated", "simulated_capacity_gb": 1_000_000}
-        unlimited = ("volumes", "gigabytes") if block else ("shares", "gigabytes")
-        quotas = {f"quota_{name}": -1 for name in unlimited}
         return {
             "DEFAULT": {
                 "host": "bench",
@@ -98,9 +94,9 @@ class Pumice:
                 f"{prefix}_listen_port": self._port,
                 f"{prefix}_workers": API_PROCESSES,
                 "api_threads": 16,
-                **({} if block else {"default_share_type": "default"}),
-                **quotas,
+                **({"quota_volumes": -1, "quota_gigabytes": -1} if block else {"default_share_type": "default"}),
             },
+            "quota": {} if block else {"shares": -1, "gigabytes": -1},
             "database": {"connection": f"{driver}://peer:peer@127.0.0.1:{ports['mariadb']}/{self._database}"},
             "coordination": {"backend_url": f"file://{directory}/locks"},
             "sim": {**backend, "simulated_directory": directory / f"{self._service}-backend"},
@@ -175,22 +171,18 @@ class Pumice:
 
 
 def _first_answer(target: Target, begin: float) -> float:
-    path = f"{target.url}/{target.noun}s?limit=1"
-    request = urllib.request.Request(path, headers={"X-Auth-Token": target.token})
-    _wait_for(lambda: _answers(request))
+    _wait_for(lambda: _answers(target))
     return time.perf_counter() - begin
 
 
-def _answers(request: urllib.request.Request) -> bool:
+def _answers(target: Target) -> bool:
     try:
-        with urllib.request.urlopen(request, timeout=60):
-            return True
-    except urllib.error.HTTPError as error:
-        if error.code == 500:
-            raise
-        return False
+        status, answer = Client(target).call("GET", f"/{target.noun}s?limit=1")
     except OSError:
         return False
+    if status not in {200, 503}:
+        raise RuntimeError(f"{target.url}: {status} {answer}")
+    return status == 200
 
 
 def _wait_for(condition: Callable[[], bool]) -> None:
