@@ -32,6 +32,9 @@ class PlainDriver:
     def inventory(self) -> Inventory:
         return self._inner.inventory()
 
+    def exports(self) -> Mapping[str, str]:
+        return self._inner.exports()
+
     def create_volume(self, volume: VolumeRef) -> None:
         self._inner.create_volume(volume)
 
