@@ -20,8 +20,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-SERVICES = ("block-storage", "shared-file-system")
-"""Types of the services that have journals; those in the catalog are asked."""
+SERVICES = {"block-storage": {}, "shared-file-system": {"X-OpenStack-Manila-API-Version": "2.60"}}
+"""Types of the services that have journals, and headers for them; those in the catalog are asked.
+
+Catalogs may have shares without a project, which paths need below 2.60.
+"""
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
 COLUMNS = ("id", "kind", "resource_id", "state", "step", "progress", "created_at", "error")
 
@@ -134,8 +137,9 @@ def _clients(os_cloud: str | None) -> list[Adapter]:
                 interface=cloud.get_interface(service),
                 region_name=cloud.get_region_name(service),
                 endpoint_override=cloud.get_endpoint(service),
+                additional_headers=headers,
             )
-            for service in SERVICES
+            for service, headers in SERVICES.items()
         ]
         there = [client for client in clients if _is_there(client)]
     except (SDKException, ClientException) as error:

@@ -18,6 +18,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from oslo_config import cfg
+from stevedore.exception import NoMatches
 from tooz import coordination
 from tooz.drivers.file import FileLock
 
@@ -63,10 +64,10 @@ class Locks:
         try:
             coordinator = coordination.get_coordinator(self._url, member.encode())
             coordinator.start(start_heart=True)
-        except (ImportError, NotImplementedError) as error:
+        except (ImportError, NotImplementedError, NoMatches) as error:
             kind = self._url.partition(":")[0]
             raise ConfigError(f"[coordination] backend_url: {kind} cannot be used here: {error}") from error
-        except coordination.ToozError as error:
+        except Exception as error:  # each driver has other errors
             raise LockServiceAway(f"{self._url.partition(':')[0]} does not answer: {error}") from error
         self._coordinator = coordinator
 

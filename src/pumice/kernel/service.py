@@ -54,6 +54,7 @@ class Service:
         self.name = name
         self.conf = conf
         self.db = Database(conf.database.connection)
+        self._database_away = False
         schema.check(self.db, name)
         self.db.close()
         self.bus = make_bus(conf, name)
@@ -94,8 +95,12 @@ class Service:
             with self.db.read() as tx:
                 tx.execute(select(1))
         except Exception:
-            LOG.warning("the database does not answer", exc_info=True)
+            # Once an outage, not once a question.
+            if not self._database_away:
+                LOG.exception("the database does not answer")
+            self._database_away = True
             return ["The database does not answer."]
+        self._database_away = False
         return []
 
     def chores(self) -> Iterable[Periodic]:
