@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import threading
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -266,3 +267,17 @@ def test_a_family_dies_with_its_parent(tmp_path: Path) -> None:
 @pytest.mark.parametrize("part", ["volumes", "api=127.0.0.1:8777", "scheduler=8777"])
 def test_a_wrong_part_is_refused(part: str) -> None:
     assert CliRunner().invoke(main, ["block", "run", part]).exit_code == 2
+
+
+def test_systemd_is_told_of_readiness_and_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, _ = configured(tmp_path, "block")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+        told.bind(str(tmp_path / "notify"))
+        told.settimeout(60)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        with Process(file, "block", "scheduler") as scheduler:
+            assert told.recv(100) == b"READY=1"
+            scheduler.signal(signal.SIGHUP)
+            assert [told.recv(100), told.recv(100)] == [b"RELOADING=1", b"READY=1"]
+            assert scheduler.end() == 0
+            assert told.recv(100) == b"STOPPING=1"

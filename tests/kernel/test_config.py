@@ -233,3 +233,47 @@ def test_a_missing_or_broken_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "block.conf").write_bytes(b"[DEFAULT]\nx = \xff\xfe\n")
     with pytest.raises(ConfigError, match=r"block\.conf cannot be read"):
         load("block", [tmp_path / "block.conf"])
+
+
+CINDER_CONF = """
+[DEFAULT]
+my_ip = 192.0.2.11
+rootwrap_config = /etc/cinder/rootwrap.conf
+api_paste_config = /etc/cinder/api-paste.ini
+auth_strategy = keystone
+transport_url = rabbit://openstack:secret@192.0.2.10:5672/
+glance_api_servers = http://192.0.2.10:9292
+enabled_backends = lvm
+osapi_volume_listen = 192.0.2.11
+osapi_volume_workers = 4
+[database]
+connection = mysql+pymysql://cinder:secret@192.0.2.10/cinder
+max_pool_size = 20
+[oslo_concurrency]
+lock_path = /var/lib/cinder/tmp
+[oslo_messaging_rabbit]
+heartbeat_timeout_threshold = 60
+[keystone_authtoken]
+auth_url = http://192.0.2.10:5000
+auth_type = password
+username = cinder
+password = secret
+memcached_servers = 192.0.2.10:11211
+[lvm]
+volume_driver = cinder.volume.drivers.lvm.LVMVolumeDriver
+volume_group = cinder-volumes
+target_helper = lioadm
+"""
+
+
+def test_an_existing_cinder_conf_serves_where_no_backend_is_needed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = written(tmp_path, CINDER_CONF)
+    conf = config.load("block", [file], backends=False)
+    assert (conf.osapi_volume_listen, conf.osapi_volume_workers) == ("192.0.2.11", 4)
+    (warning,) = [record.getMessage() for record in caplog.records]
+    unknown = ["my_ip", "rootwrap_config", "api_paste_config", "glance_api_servers"]
+    assert warning.endswith(": " + ", ".join(f"[DEFAULT] {name}" for name in unknown))
+    with pytest.raises(ConfigError, match=r"cinder.volume.drivers.lvm.LVMVolumeDriver is refused: it may be file, "):
+        config.load("block", [file])
