@@ -145,6 +145,7 @@ class Conformance:
         assert isinstance(connection["data"], dict)
         assert driver.connect(other) != connection
         assert driver.inventory().exports == {one.id, other.id}
+        assert driver.exports() == {one.id: one.volume.id, other.id: other.volume.id}
         twice(driver.disconnect, one)
         assert driver.inventory().exports == {other.id}
         # What is in the rows is made again with its names and its secrets, as after a restart of the target server.

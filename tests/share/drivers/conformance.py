@@ -85,6 +85,7 @@ class Conformance:
         driver.apply_access(one, [RW])
         driver.ensure_share(one)
         assert driver.inventory().exports[one.id] == {"ip 10.0.0.1 rw"}
+        assert driver.exports() == {one.id, other.id}
         for each in (one, other):
             driver.delete_share(each)
 

@@ -67,6 +67,9 @@ class FakeExporter:
         self.rules[id] = frozenset(as_text(each, read_only=self.read_only[id]) for each in known)
         return {each.id: Applied(None if each in known else "only by ip") for each in rules}
 
+    def ids(self) -> frozenset[str]:
+        return frozenset(self.rules)
+
     def exports(self) -> Mapping[str, frozenset[str]]:
         return dict(self.rules)
 

@@ -162,7 +162,7 @@ def test_what_cannot_be_exported(exporter: GaneshaExporter, share: Path, path: s
     exporter.export("other", share, "taken")
     with pytest.raises(BackendError, match=error):
         exporter.export("one", share.with_name(path), name)
-    assert set(exporter.exports()) == {"other"}
+    assert set(exporter.exports()) == exporter.ids() == {"other"}
     exporter.unexport("one")
 
 
@@ -292,6 +292,7 @@ def test_a_share_that_is_not_mounted_is_not_exported(tmp_path: Path) -> None:
         server.start()
         exporter.start()
         assert exporter.exports() == {}
+        assert exporter.ids() == frozenset()
         subprocess.run(mount, check=True)
         exporter.start()
         assert set(exporter.exports()) == {"one"}

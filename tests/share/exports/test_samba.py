@@ -166,7 +166,7 @@ def test_what_cannot_be_exported(exporter: SambaExporter, share: Path, path: str
     exporter.export("other", share, "taken")
     with pytest.raises(BackendError, match=error):
         exporter.export("one", share.with_name(path), name)
-    assert set(exporter.exports()) == {"other"}
+    assert set(exporter.exports()) == exporter.ids() == {"other"}
 
 
 def test_clients_are_cut_off(server: SambaServer, exporter: SambaExporter, share: Path) -> None:
