@@ -118,16 +118,17 @@ def create_all(target: Target, names: Iterable[str], clients: int) -> list[str]:
         ids = list(pool.map(create, names))
     client = Client(target)
     for id in ids:
-        _wait(lambda id=id: _status(client, target, id) == "available")  # type: ignore[misc]
+        wait(lambda id=id: _status(client, target, id) == "available")  # type: ignore[misc]
     return ids
 
 
-def _wait(done: Callable[[], bool]) -> None:
+def wait(done: Callable[[], bool], poll: float = POLL) -> None:
+    """Until something is so, looking every `poll` seconds."""
     end = time.monotonic() + PATIENCE
     while not done():
         if time.monotonic() > end:
             raise RuntimeError(f"waited {PATIENCE:.0f} s in vain")
-        time.sleep(POLL)
+        time.sleep(poll)
 
 
 def _status(client: Client, target: Target, id: str) -> str:
@@ -171,13 +172,13 @@ class Round:
             begin = time.perf_counter()
             id = self._create()
             self._note("accept", begin)
-            _wait(lambda id=id: _status(self.client, self.target, id) == "available")  # type: ignore[misc]
+            wait(lambda id=id: _status(self.client, self.target, id) == "available")  # type: ignore[misc]
             self._note("available", begin)
             self._timed("gone", lambda id=id: self._delete(id))  # type: ignore[misc]
 
     def access(self) -> None:
         share = self._create()
-        _wait(lambda: _status(self.client, self.target, share) == "available")
+        wait(lambda: _status(self.client, self.target, share) == "available")
         for number in range(8):
             rule = {"access_type": "ip", "access_to": f"10.1.1.{number + 1}", "access_level": "rw"}
             self._timed("access", lambda rule=rule: self._allow(share, rule))  # type: ignore[misc]
@@ -191,7 +192,7 @@ class Round:
         for id in ids:
             self.client.good("DELETE", f"/{self.target.noun}s/{id}")
         for id in ids:
-            _wait(lambda id=id: _status(self.client, self.target, id) == "gone")  # type: ignore[misc]
+            wait(lambda id=id: _status(self.client, self.target, id) == "gone")  # type: ignore[misc]
 
     def _name(self) -> str:
         return f"bench-{next(self._numbers)}"
@@ -203,11 +204,11 @@ class Round:
 
     def _delete(self, id: str) -> None:
         self.client.good("DELETE", f"/{self.target.noun}s/{id}")
-        _wait(lambda: _status(self.client, self.target, id) == "gone")
+        wait(lambda: _status(self.client, self.target, id) == "gone")
 
     def _allow(self, share: str, rule: dict[str, str]) -> None:
         made = self.client.good("POST", f"/shares/{share}/action", {"allow_access": rule})["access"]["id"]
-        _wait(lambda: self.client.good("GET", f"/share-access-rules/{made}")["access"]["state"] == "active")
+        wait(lambda: self.client.good("GET", f"/share-access-rules/{made}")["access"]["state"] == "active")
 
     def _timed(self, figure: str, work: Callable[[], object]) -> None:
         begin = time.perf_counter()

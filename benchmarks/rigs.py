@@ -8,21 +8,21 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from figures import Client, Target
+from figures import Client, Target, wait
 
 PEERS = {"block": "cinder", "share": "manila"}
 PEER_TYPES = {"block": "fake", "share": "default"}
 PARTS = {"block": ("scheduler", "volume"), "share": ("scheduler", "share")}
 API_PROCESSES = 2
-START_PATIENCE = 600.0
 
 
 class Peer:
@@ -166,12 +166,12 @@ class Pumice:
         process.wait(60)
 
     def _sql(self, statement: str) -> None:
-        socket = self._peer.directory / "run/mariadb.sock"
-        subprocess.run(["mariadb", "--no-defaults", "-uroot", "-S", str(socket), "-e", statement], check=True)
+        server = self._peer.directory / "run/mariadb.sock"
+        subprocess.run(["mariadb", "--no-defaults", "-uroot", "-S", str(server), "-e", statement], check=True)
 
 
 def _first_answer(target: Target, begin: float) -> float:
-    _wait_for(lambda: _answers(target))
+    wait(lambda: _answers(target), poll=0.01)
     return time.perf_counter() - begin
 
 
@@ -183,14 +183,6 @@ def _answers(target: Target) -> bool:
     if status not in {200, 503}:
         raise RuntimeError(f"{target.url}: {status} {answer}")
     return status == 200
-
-
-def _wait_for(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + START_PATIENCE
-    while not condition():
-        if time.monotonic() > end:
-            raise RuntimeError(f"waited {START_PATIENCE:.0f} s in vain for a first answer")
-        time.sleep(0.01)
 
 
 def _text(sections: Mapping[str, Mapping[str, Any]]) -> str:
@@ -210,8 +202,6 @@ def _pss(pid: int) -> int:
 
 
 def free_port() -> int:
-    import socket  # noqa: PLC0415
-
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
