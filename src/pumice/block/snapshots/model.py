@@ -7,10 +7,10 @@ from typing import ClassVar
 from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from pumice.kernel.db.base import Base, Moving
+from pumice.kernel.db.base import Base, Listed, Moving
 
 
-class Snapshot(Moving, Base):
+class Snapshot(Moving, Listed, Base):
     """`size` in GiB is the volume's when the snapshot was taken.
 
     `volume_type_id` is the volume's, and `charged_gb` what the snapshot counts in gigabytes quotas.
@@ -22,7 +22,6 @@ class Snapshot(Moving, Base):
     volume_id: Mapped[str] = mapped_column(String(36), ForeignKey("volumes.id"), index=True)
     size: Mapped[int]
     charged_gb: Mapped[int]
-    name: Mapped[str | None]
     description: Mapped[str | None]
     volume_type_id: Mapped[str | None] = mapped_column(String(36))
     progress: Mapped[str | None] = mapped_column(String(8))

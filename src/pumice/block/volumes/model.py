@@ -9,11 +9,11 @@ from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
 from pumice.block.attachments.model import Attachment
 from pumice.block.types.model import VolumeType
-from pumice.kernel.db.base import Base, Placed
+from pumice.kernel.db.base import Base, Listed, Placed
 from pumice.kernel.db.scope import everything
 
 
-class Volume(Placed, Base):
+class Volume(Placed, Listed, Base):
     """`size` is in GiB, and `growing_gb` what an extend under way will add to it.
 
     `meta`, `admin_meta` and `image_meta` hold the user's metadata, the admin-held keys (readonly, attached_mode) and
@@ -26,7 +26,6 @@ class Volume(Placed, Base):
 
     size: Mapped[int]
     growing_gb: Mapped[int] = mapped_column(default=0)
-    name: Mapped[str | None]
     description: Mapped[str | None]
     volume_type_id: Mapped[str | None] = mapped_column(String(36), index=True)
     snapshot_id: Mapped[str | None] = mapped_column(String(36))

@@ -38,7 +38,7 @@ class Operation(Owned, Base):
 
     __tablename__ = "operations"
     __label__: ClassVar[str] = "Operation"
-    __table_args__ = (Index("ix_operations_queue_state", "queue", "state"),)
+    __table_args__ = (Index(None, "queue", "state"),)
 
     kind: Mapped[str] = mapped_column(String(64))
     queue: Mapped[str] = mapped_column(String(300))

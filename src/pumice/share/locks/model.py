@@ -18,7 +18,7 @@ class ResourceLock(Versioned, Base):
     """
 
     __tablename__ = "share_resource_locks"
-    __table_args__ = (Index("ix_share_resource_locks_resource", "resource_id", "resource_action"),)
+    __table_args__ = (Index(None, "resource_id", "resource_action"),)
     __label__: ClassVar[str] = "Resource lock"
 
     resource_type: Mapped[str] = mapped_column(String(16))

@@ -8,7 +8,7 @@ from typing import ClassVar
 from sqlalchemy import ColumnElement, ForeignKey, String, or_
 from sqlalchemy.orm import Mapped, column_property, declared_attr, mapped_column, relationship
 
-from pumice.kernel.db.base import Base, Placed, Versioned
+from pumice.kernel.db.base import Base, Listed, Placed, Versioned
 from pumice.kernel.db.scope import everything
 from pumice.share.projection import DEFERRED
 from pumice.share.types.model import ShareType
@@ -40,7 +40,7 @@ class ShareInstance(Placed, Base):
     locations: Mapped[list[ExportLocation]] = relationship(viewonly=True, lazy="raise")
 
 
-class Share(Versioned, Base):
+class Share(Versioned, Listed, Base):
     """What users know. `size` is in GiB.
 
     `status`, `progress`, `host` and `availability_zone` are projections of the active instance's
@@ -54,7 +54,6 @@ class Share(Versioned, Base):
     status: Mapped[str] = mapped_column(String(64), index=True)
     size: Mapped[int]
     growing_gb: Mapped[int] = mapped_column(default=0)
-    name: Mapped[str | None]
     description: Mapped[str | None]
     proto: Mapped[str] = mapped_column(String(16))
     share_type_id: Mapped[str | None] = mapped_column(String(36), index=True)

@@ -7,13 +7,13 @@ from typing import ClassVar
 from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from pumice.kernel.db.base import Base, Moving, Owned, Versioned
+from pumice.kernel.db.base import Base, Listed, Moving, Owned, Versioned
 from pumice.share.projection import DEFERRED
 
 SEE_DEFERRED = "share_snapshot:list_snapshots_in_deferred_deletion_states"
 
 
-class ShareSnapshot(Versioned, Base):
+class ShareSnapshot(Versioned, Listed, Base):
     """`size` in GiB is the share's when the snapshot was taken.
 
     `status` and `provider_location` are projections of its instance's (`share.snapshots.moving`).
@@ -28,7 +28,6 @@ class ShareSnapshot(Versioned, Base):
     share_type_id: Mapped[str | None] = mapped_column(String(36))
     size: Mapped[int]
     proto: Mapped[str] = mapped_column(String(16))
-    name: Mapped[str | None]
     description: Mapped[str | None]
     provider_location: Mapped[str | None]
     meta: Mapped[dict[str, str]] = mapped_column("metadata", default=dict)

@@ -9,6 +9,7 @@ from pumice.kernel.db.migrations.spelling import (
     flag,
     identified,
     key,
+    listed,
     moving,
     number,
     owned,
@@ -72,8 +73,9 @@ def upgrade() -> None:
         document("metadata"),
         document("admin_meta"),
         document("image_meta", null=True),
-        *moving(),
+        *moving(listed=True),
     )
+    listed("volumes")
     create(
         "snapshots",
         key("volume_id", index=True),
@@ -86,9 +88,10 @@ def upgrade() -> None:
         key("group_snapshot_id", null=True),
         flag("consumes_quota"),
         document("metadata"),
-        *moving(),
+        *moving(listed=True),
         references={"volume_id": "volumes"},
     )
+    listed("snapshots")
     create(
         "volume_attachments",
         key("volume_id", index=True),

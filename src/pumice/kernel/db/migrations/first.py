@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlalchemy as sa
-from alembic import op
 
 from pumice.kernel.db.migrations.spelling import (
     COUNT,
@@ -12,6 +11,7 @@ from pumice.kernel.db.migrations.spelling import (
     document,
     flag,
     identified,
+    indexed,
     key,
     number,
     owned,
@@ -93,7 +93,7 @@ def create_kernel_tables() -> None:
         time("finished_at", null=True),
         *owned(),
     )
-    op.create_index("ix_operations_queue_state", "operations", ["queue", "state"])
+    indexed("operations", "queue", "state")
     create(
         "pools",
         text("host"),

@@ -58,17 +58,18 @@ def identified() -> Columns:
     return key("id"), time("created_at", index=True), time("updated_at", null=True)
 
 
-def owned() -> Columns:
-    return text("project_id", index=True), text("user_id", null=True), *identified()
+def owned(*, listed: bool = False) -> Columns:
+    """:param listed: the table is given the indexes of `listed`"""
+    return text("project_id", index=not listed), text("user_id", null=True), *identified()
 
 
-def moving() -> Columns:
+def moving(*, listed: bool = False) -> Columns:
     return (
         text("status", 64, index=True),
         text("previous_status", 64, null=True),
         key("operation_id", null=True, index=True),
         number("version"),
-        *owned(),
+        *owned(listed=listed),
     )
 
 
@@ -95,3 +96,15 @@ def create(
     if unique:
         constraints.append(sa.UniqueConstraint(*unique, name=op.f(f"uq_{table}_{'_'.join(unique)}")))
     op.create_table(table, *columns, *constraints)
+
+
+def indexed(table: str, *columns: str) -> None:
+    """An index over several columns."""
+    op.create_index(op.f(f"ix_{table}_{'_'.join(columns)}"), table, columns)
+
+
+def listed(table: str) -> None:
+    """Indexes for the filters of long lists."""
+    indexed(table, "project_id", "name")
+    indexed(table, "project_id", "status", "created_at", "id")
+    indexed(table, "project_id", "created_at", "id")

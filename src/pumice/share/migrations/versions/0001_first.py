@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from alembic import op
-
 from pumice.kernel.db.migrations.first import create_kernel_tables
 from pumice.kernel.db.migrations.spelling import (
     create,
     document,
     flag,
     identified,
+    indexed,
     key,
+    listed,
     moving,
     number,
     owned,
@@ -37,7 +37,7 @@ def upgrade() -> None:
         number("version"),
         *owned(),
     )
-    op.create_index("ix_share_resource_locks_resource", "share_resource_locks", ["resource_id", "resource_action"])
+    indexed("share_resource_locks", "resource_id", "resource_action")
     create(
         "share_type_access",
         key("type_id"),
@@ -83,8 +83,9 @@ def upgrade() -> None:
         time("scheduled_to_be_deleted_at", null=True),
         document("metadata"),
         number("version"),
-        *owned(),
+        *owned(listed=True),
     )
+    listed("shares")
     create(
         "share_access_rules",
         key("share_id", index=True),
@@ -131,9 +132,10 @@ def upgrade() -> None:
         text("provider_location", null=True),
         document("metadata"),
         number("version"),
-        *owned(),
+        *owned(listed=True),
         references={"share_id": "shares"},
     )
+    listed("share_snapshots")
     create(
         "share_transfers",
         key("share_id"),
