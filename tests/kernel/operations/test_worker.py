@@ -209,11 +209,14 @@ def test_without_a_renewal_within_the_lease_there_is_no_further_storage_call(db:
         run.check()
 
 
-def test_elsewhere_the_beat_must_have_stood_still(db: Database, shop: Shop) -> None:
+@pytest.mark.parametrize("other", ["host", "directory"])
+def test_elsewhere_the_beat_must_have_stood_still(db: Database, shop: Shop, tmp_path: Path, other: str) -> None:
+    """Elsewhere is another host, and another directory of lock files too: two hosts may have one name."""
     journal = shop.journal(paint_kind())
     thing = add_thing(db)
     id = paint(journal, thing)
-    elsewhere = shop.worker(journal, start=False, host="there")
+    where = {"host": "there", "directory": tmp_path / "elsewhere"}
+    elsewhere = shop.worker(journal, start=False, **{other: where[other]})
     assert Claims(journal, elsewhere.life.owner, ["q"]).claim(id) is not None
     shop.worker(journal, lease=1.0, sweep=0.1)
     beats = 0

@@ -1,8 +1,10 @@
 """Who owns a running operation, and how others know that the owner is dead.
 
-An owner is a worker's life: `<host>:<random>`. It holds a file lock of that name while it lives, so a
-successor on the same host takes over at once; elsewhere the beat must have been *watched* standing still for the
-lease's length on the watcher's own monotonic clock, whatever the clocks say.
+An owner is a worker's life: `<host>:<directory>:<random>`. It holds a file lock of that name while it lives, so a
+successor that has the same directory of lock files takes over at once; elsewhere the beat must have been *watched*
+standing still for the lease's length on the watcher's own monotonic clock, whatever the clocks say. The directory has
+an id of its own in the name, since a host's name proves nothing: two machines may be given one, and two services of
+one machine may keep their state apart.
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import secrets
 import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from pumice.kernel.db.base import new_id
+from pumice.kernel.files import exclusive, write_private
 from pumice.kernel.operations.model import Operation
 
 
@@ -26,9 +30,9 @@ class Life:
     """
 
     def __init__(self, directory: Path, host: str = "") -> None:
-        self.host = host or socket.gethostname()
-        self.owner = f"{self.host}:{new_id()}"
         directory.mkdir(parents=True, exist_ok=True)
+        self.place = f"{host or socket.gethostname()}:{_id_of(directory)}"
+        self.owner = f"{self.place}:{new_id()}"
         self._path = directory / self.owner.replace("/", "_")
         self._file: int | None = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -69,8 +73,8 @@ class Watch:
         return result
 
     def _proven_dead(self, owner: str | None) -> bool:
-        """Whether `owner` lived on this host and its file lock is free."""
-        if owner is None or owner == self._life.owner or owner.rpartition(":")[0] != self._life.host:
+        """Whether `owner` had its lock file where ours is, and its lock is free."""
+        if owner is None or owner == self._life.owner or owner.rpartition(":")[0] != self._life.place:
             return False
         path = self._directory / owner.replace("/", "_")
         try:
@@ -85,3 +89,12 @@ class Watch:
                 return False
             path.unlink(missing_ok=True)
             return True
+
+
+def _id_of(directory: Path) -> str:
+    """Made by the first worker that has its lock file there."""
+    path = directory / "id"
+    with exclusive(directory / "id.lock"):
+        if not path.exists():
+            write_private(path, secrets.token_hex(8))
+        return path.read_text()
