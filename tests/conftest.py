@@ -1,3 +1,5 @@
+import signal
+
 import pytest
 
 from tests.support import databases
@@ -19,6 +21,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A run under `nohup` would hand on that SIGHUP is ignored to the processes that are to reload at it.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if (where := config.getoption("--database")) and not hasattr(config, "workerinput"):
         config.add_cleanup(databases.use(where))
 

@@ -109,7 +109,7 @@ def test_three_processes_are_a_service(tmp_path: Path, cloud: Cloud, service: st
         made = f"{url}/{answer.json()[name]['id']}"
         until(lambda: session.get(made, timeout=60).json()[name]["status"] == "available", "it is available")
         kinds = ("block-storage", "volumev3") if service == "block" else ("shared-file-system", "sharev2")
-        cloud.keystone.catalog([CatalogEntry(kind, service, f"http://127.0.0.1:{port}/") for kind in kinds])
+        cloud.keystone.catalog([CatalogEntry(kind, kind, f"http://127.0.0.1:{port}/") for kind in kinds])
         examined = CliRunner().invoke(main, ["--config-file", str(file), "doctor", "--service", service])
         assert (examined.exit_code, "WRONG" in examined.output) == (0, False), examined.output
         for process in (served, *workers):
