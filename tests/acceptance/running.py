@@ -242,6 +242,14 @@ class Person:
             assert time.monotonic() < end, f"{kind} {id} is still {status}"
             time.sleep(0.05)
 
+    def _remove(self, kind: str, how: str = "") -> None:
+        every = self.ok("GET", f"/{kind}s/detail")[f"{kind}s"]
+        for one in every:
+            if one["status"] != "deleting":
+                self.ok("DELETE", f"/{kind}s/{one['id']}{how}")
+        for one in every:
+            self.rests(kind, one["id"], "gone")
+
 
 class Member(Person):
     """Somebody who works with volumes."""
@@ -275,11 +283,7 @@ class Member(Person):
         """Remove all that there is, and wait until it is gone."""
         for attachment in self.ok("GET", "/attachments")["attachments"]:
             self.ok("DELETE", f"/attachments/{attachment['id']}")
-        volumes = [volume["id"] for volume in self.ok("GET", "/volumes")["volumes"]]
-        for volume in volumes:
-            self.ok("DELETE", f"/volumes/{volume}?cascade=true")
-        for volume in volumes:
-            self.rests("volume", volume, "gone")
+        self._remove("volume", "?cascade=true")
 
 
 class ShareMember(Person):
@@ -310,8 +314,4 @@ class ShareMember(Person):
         for lock in self.ok("GET", "/resource-locks")["resource_locks"]:
             self.ok("DELETE", f"/resource-locks/{lock['id']}")
         for kind in ("snapshot", "share"):
-            every = [one["id"] for one in self.ok("GET", f"/{kind}s")[f"{kind}s"]]
-            for id in every:
-                self.ok("DELETE", f"/{kind}s/{id}")
-            for id in every:
-                self.rests(kind, id, "gone")
+            self._remove(kind)
