@@ -17,6 +17,7 @@ from pumice.kernel.moves import FORCE_DELETE, Superseded
 from pumice.kernel.operations.claims import Claims
 from pumice.kernel.operations.journal import Journal
 from pumice.kernel.operations.kinds import Failure
+from pumice.kernel.operations.ownership import LeaseLost
 from pumice.kernel.operations.worker import Run
 from tests.kernel.things import Thing, add_thing, database, journal_of, paint, paint_kind
 
@@ -80,12 +81,21 @@ def test_other_errors_are_not_refusals() -> None:
         raise KeyError("a bug")
 
 
-def test_what_cannot_be_removed_fails_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_cannot_be_removed_fails_nothing(db: Database, journal: Journal, caplog: pytest.LogCaptureFixture) -> None:
     def refuse() -> None:
         raise BackendError("it is in use")
 
-    steps.leave_nothing("thing 1", refuse)
+    steps.leave_nothing(run_of(journal, add_thing(db), None), "thing 1", refuse)
     assert "thing 1 could not be removed" in caplog.text
+
+
+def test_what_a_successor_may_have_made_is_not_removed(db: Database, journal: Journal) -> None:
+    removed: list[str] = []
+    run = run_of(journal, add_thing(db), None)
+    run.lost.set()
+    with pytest.raises(LeaseLost):
+        steps.leave_nothing(run, "thing 1", lambda: removed.append("thing 1"))
+    assert removed == []
 
 
 def test_a_row_is_read_anew(db: Database, journal: Journal) -> None:

@@ -120,8 +120,12 @@ def refused_as(detail: Code, *, full: Code) -> Iterator[None]:
         raise refused(error, detail, full=full) from error
 
 
-def leave_nothing(what: str, remove: Callable[[], None]) -> None:
-    """Remove what a failed storage call may have left; trouble goes to the log."""
+def leave_nothing(run: Run, what: str, remove: Callable[[], None]) -> None:
+    """Remove what a failed storage call may have left; trouble goes to the log.
+
+    :raises LeaseLost: a successor has the operation or may have it: what is there may be what that has made
+    """
+    run.check()
     try:
         remove()
     except BackendError:

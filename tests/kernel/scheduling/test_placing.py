@@ -16,7 +16,7 @@ HOST = "h@b#p"
 
 
 def run(environment: Any = None, checkpoint: dict[str, Any] | None = None, **args: Any) -> Any:
-    return SimpleNamespace(environment=environment, checkpoint=checkpoint or {}, args=args)
+    return SimpleNamespace(environment=environment, check=lambda: None, checkpoint=checkpoint or {}, args=args)
 
 
 def row(host: str = HOST) -> Any:

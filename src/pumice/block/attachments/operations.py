@@ -55,7 +55,7 @@ def _make(run: Run, export: Export, volume: Volume, *, replaces: bool = False) -
             driver.disconnect(export)
         answer = driver.connect(export)
     except BackendError as error:
-        leave_nothing(f"export {export.id} of volume {volume.id}", lambda: driver.disconnect(export))
+        leave_nothing(run, f"export {export.id} of volume {volume.id}", lambda: driver.disconnect(export))
         raise refused(error, Detail.UNKNOWN) from error
     return _described(run, answer, volume, read_only=export.read_only)
 

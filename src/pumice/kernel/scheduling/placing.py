@@ -160,7 +160,7 @@ def elsewhere(run: Run, row: Placed, gb: int, refusal: Failure, *, bound: bool, 
     attempted = [*run.checkpoint.get("attempted", []), row.host]
     if bound or len(attempted) >= run.args["attempts"]:
         raise refusal
-    leave_nothing(f"{row.__label__.lower()} {row.id} on {row.host}", remove)
+    leave_nothing(run, f"{row.__label__.lower()} {row.id} on {row.host}", remove)
 
     def also(tx: Session) -> None:
         pool.release(tx, row.host or "", gb, settled=False)
