@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -14,17 +13,14 @@ from typing import Any, Self
 import requests
 
 from tests.support.keystone import free_port
+from tests.support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 
 
 def until(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:
     """What `condition` returns once it is something."""
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, f"waited {seconds} s in vain until {what}"
-        time.sleep(0.05)
-    return found
+    return eventually(condition, seconds, lambda: f"in vain until {what}")
 
 
 def write_configuration(file: Path, sections: Mapping[str, Mapping[str, Any]]) -> Path:

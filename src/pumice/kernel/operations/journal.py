@@ -102,8 +102,7 @@ class Journal:
         tx.add_all([Hold(id=new_id(), operation_id=id, resource_id=held) for held in holds])
         tx.flush()
         proven_by(tx, lambda again: again.get(Operation, id) is not None)
-        if resource is not None:
-            self._tell(tx, operation, kind, "start", resource)
+        self._tell(tx, operation, kind, "start", resource)
         self.ring(tx, operation)
         return operation
 
