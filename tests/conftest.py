@@ -15,8 +15,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--crash-backend", help="File with the section of a backend that a crash test is to run on.")
     parser.addoption(
         "--database",
-        help="Where tests make databases of their own instead of SQLite files: `mariadb` or `postgresql` for a server "
-        "started for the run, or the URL of one.",
+        help="Where tests make databases of their own instead of SQLite files: `mariadb`, `galera` or `postgresql` for "
+        "a server started for the run, or the URL of one.",
     )
 
 

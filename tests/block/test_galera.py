@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from falcon.testing import Result
+from sqlalchemy import make_url
 
 from pumice.block.service import BlockService
 from tests.support.atonce import at_once, codes
@@ -27,7 +28,9 @@ def galera() -> Iterator[Galera]:
 
 @pytest.fixture
 def block(tmp_path: Path, galera: Galera) -> Iterator[Block]:
-    sections = {"database": {"connection": galera.url}}
+    galera.nodes[0].query("CREATE DATABASE pumice CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
+    url = make_url(galera.url).set(database="pumice")
+    sections = {"database": {"connection": url.render_as_string(hide_password=False)}}
     with Block(tmp_path, sections=sections, quota_volumes=-1, quota_gigabytes=-1) as block:
         second = BlockService(block.conf)
         second.start({"scheduler"})

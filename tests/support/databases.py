@@ -14,7 +14,8 @@ from pathlib import Path
 
 from sqlalchemy import create_engine, make_url, text
 
-from tests.support.servers.sql import SERVERS
+from tests.support.servers.galera import Galera
+from tests.support.servers.sql import MariaDB, PostgreSQL
 
 SERVER = "PUMICE_TEST_DATABASE"
 """Where `--database` is kept, in the environment, for all that makes databases without pytest's configuration."""
@@ -24,7 +25,12 @@ OURS = "PUMICE_TEST_DATABASE_OURS"
 # Texts that differ are different, as elsewhere; `kernel.db.migrations` sees to that too.
 _TEXT = {"mysql": "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"}
 
+DatabaseServer = MariaDB | PostgreSQL | Galera
+
+SERVERS: dict[str, type[DatabaseServer]] = {"mariadb": MariaDB, "postgresql": PostgreSQL, "galera": Galera}
+
 _made: set[str] = set()
+_started: list[DatabaseServer] = []
 
 
 def use(where: str) -> Callable[[], None]:
@@ -34,10 +40,17 @@ def use(where: str) -> Callable[[], None]:
     """
     ends = ExitStack()
     if where in SERVERS:
-        where = ends.enter_context(SERVERS[where]()).url
+        server = SERVERS[where]()
+        where = ends.enter_context(server).url
+        _started.append(server)
         os.environ[OURS] = "1"
     os.environ[SERVER] = where
     return ends.close
+
+
+def started() -> DatabaseServer | None:
+    """The server that was started for this run."""
+    return _started[-1] if _started else None
 
 
 def url_of(file: Path) -> str:

@@ -15,11 +15,12 @@ from typing import Any
 
 from kombu.exceptions import KombuError
 
+from tests.support.loopfs import Filler
 from tests.support.many import LEASE, ManyProcesses, Member
 from tests.support.relay import Relay
-from tests.support.servers.coordination import Etcd
+from tests.support.servers.galera import GaleraNode
 from tests.support.servers.process import Server
-from tests.support.servers.rabbitmq import RabbitMQ
+from tests.support.underneath import Underneath
 
 LOG = logging.getLogger(__name__)
 
@@ -40,7 +41,10 @@ class Fault:
     lasts: tuple[float, float] = (0, 0)
 
 
-def play(kinds: Mapping[str, Sequence[Fault]], chance: Random, number: int, span: float) -> None:
+Kinds = Mapping[str, Sequence[Fault]]
+
+
+def play(kinds: Kinds, chance: Random, number: int, span: float) -> None:
     """Let `number` of faults begin within `span` seconds, also at the same time, and all of them end."""
     events: list[tuple[float, str, Callable[[], object]]] = []
     for _ in range(number):
@@ -54,37 +58,71 @@ def play(kinds: Mapping[str, Sequence[Fault]], chance: Random, number: int, span
         act()
 
 
-def faults_of(deployment: ManyProcesses) -> dict[str, list[Fault]]:
-    """The faults of a deployment: processes die or stand still or have the wrong time, connections are lost, the
-    backends are full.
+def faults_of(deployment: ManyProcesses) -> Kinds:
+    """The faults of a deployment: processes die or stand still or have the wrong time, users are cut off, backends are
+    full.
     """
+    backends = f"{deployment.served.name} backends"
     return {
-        **({"database": _connections(deployment.relay)} if deployment.relay else {}),
         "kill": [Fault(f"death of {one.name}", one.kill, one.start, (0, 4)) for one in deployment.members],
         "freeze": [_freeze(one) for one in deployment.members],
         "clock": [fault for one in deployment.members for fault in _clocks(one)],
+        "cut off": [_reset(name, relay) for name, relay in deployment.relays.items()],
         "full": [
-            _script(deployment, "full backends", {call: {"no_space": True} for call in GROWING}),
-            _script(deployment, "backends that refuse all", {"*": {"fail": "not now"}}),
+            _script(deployment, f"full {backends}", {call: {"no_space": True} for call in GROWING}),
+            _script(deployment, f"{backends} that refuse all", {"*": {"fail": "not now"}}),
         ],
     }
 
 
-def faults_around(broker: RabbitMQ, etcd: Etcd) -> dict[str, list[Fault]]:
-    """The faults of what a deployment stands on besides its database."""
+def faults_underneath(servers: Underneath) -> Kinds:
+    """The faults of what services stand on."""
+    broker, etcd, database = servers.broker, servers.etcd, servers.database
     return {
+        "database": [
+            _reset("the database", database),
+            Fault("absence of the database", database.shut, database.reopen, (1, 8)),
+        ],
+        **({"node": [_death(node, servers.nodes) for node in servers.nodes]} if servers.nodes else {}),
         "broker": [
             Fault("absence of the broker", broker.kill, partial(_begin, broker), (0, 10)),
-            Fault("purge of all queues", partial(_while_there, broker, broker.purge)),
-            Fault("end of all connections to the broker", partial(_while_there, broker, broker.close_connections)),
+            Fault("purge of all queues", partial(_while_there, broker.purge)),
+            Fault("end of all connections to the broker", partial(_while_there, broker.close_connections)),
+            _reset("the broker", servers.messages),
         ],
-        "etcd": [Fault("absence of etcd", etcd.kill, partial(_begin, etcd), (5, 30))],
+        "etcd": [
+            Fault(f"absence of etcd{for_long}", etcd.kill, partial(_begin, etcd), lasts)
+            for for_long, lasts in (("", (1, 6)), (" for long", (30, 30)))
+        ],
     }
 
 
-def _while_there(server: Server, act: Callable[[], object]) -> None:
+def faults_of_disk(name: str, filler: Filler) -> Kinds:
+    return {"disk": [Fault(f"full disk of {name}", filler.fill, filler.free, (1, 6))]}
+
+
+def together(*kinds: Kinds) -> Kinds:
+    """All faults by their kinds."""
+    found: dict[str, list[Fault]] = {}
+    for one in kinds:
+        for kind, faults in one.items():
+            found.setdefault(kind, []).extend(faults)
+    return found
+
+
+def _while_there(act: Callable[[], object]) -> None:
     with suppress(OSError, AssertionError, KombuError):  # it may be away, by another fault
         act()
+
+
+def _death(node: GaleraNode, nodes: Sequence[GaleraNode]) -> Fault:
+    """Unless one is dead already: the others would be no majority."""
+
+    def kill() -> None:
+        if all(one.runs for one in nodes):
+            node.kill()
+
+    return Fault(f"death of {node.name}", kill, partial(_begin, node), (1, 10))
 
 
 def _begin(server: Server) -> None:
@@ -107,11 +145,8 @@ def _script(deployment: ManyProcesses, name: str, faults: dict[str, Any]) -> Fau
     return Fault(name, write, partial(deployment.script.unlink, missing_ok=True), (1, 4))
 
 
-def _connections(relay: Relay) -> list[Fault]:
-    return [
-        Fault("reset of all connections to the database", relay.cut),
-        Fault("absence of the database", relay.shut, relay.reopen, (1, 8)),
-    ]
+def _reset(name: str, relay: Relay) -> Fault:
+    return Fault(f"reset of all connections to {name}", relay.cut)
 
 
 def _freeze(member: Member) -> Fault:

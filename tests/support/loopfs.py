@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ _MKFS = {
     "xfs": ["mkfs.xfs", "-q", "-f", "-m", "reflink=1"],
     "ext4": ["mkfs.ext4", "-q", "-F"],
 }
+_PIECES = (1 << 30, 1 << 24, 1 << 20, 1 << 16, 1 << 12)
 REFLINKS = {"btrfs": True, "xfs": True, "ext4": False}
 
 
@@ -37,3 +40,23 @@ def loop_filesystem(kind: str, directory: Path, mebibytes: int = 2048) -> Iterat
             subprocess.run(["umount", "--lazy", str(root)], check=True, timeout=60)
         image.unlink()
         assert not busy, busy
+
+
+class Filler:
+    """Takes all the room that a file system has left, and gives it back."""
+
+    def __init__(self, root: Path) -> None:
+        self._directory = root / "filler"
+
+    def fill(self) -> None:
+        """Nothing is written, so that this is quick and the file below stays sparse."""
+        self._directory.mkdir(exist_ok=True)
+        for size in _PIECES:
+            with contextlib.suppress(OSError):
+                while True:
+                    with (self._directory / uuid.uuid4().hex).open("wb") as file:
+                        os.posix_fallocate(file.fileno(), 0, size)
+
+    def free(self) -> None:
+        if self._directory.exists():
+            shutil.rmtree(self._directory)

@@ -14,7 +14,6 @@ from typing import Any, Self
 
 import psutil
 import requests
-from sqlalchemy import make_url
 
 from pumice.kernel.db import migrations
 from tests.support.deployment import Deployment, drivers_of
@@ -23,12 +22,14 @@ from tests.support.relay import Relay
 from tests.support.served import Served
 from tests.support.stepped import CLOCK
 from tests.support.tgtd import free_port
+from tests.support.underneath import Underneath
 
 CONTROLLERS = ("control-1", "control-2")
 WORKERS = {"worker-1": "cluster", "worker-2": "cluster", "worker-3": ""}
 """Host → its cluster."""
 LEASE = 3.0
-PATIENCE = 60.0
+PATIENCE = 240.0
+"""Seconds for what takes one, on a machine that has much else to do."""
 
 
 class Member:
@@ -58,7 +59,7 @@ class Member:
 
     def until_ready(self) -> None:
         assert self._running
-        self._running.ready()
+        self._running.ready(PATIENCE)
 
     def kill(self) -> None:
         """SIGKILL to all of it."""
@@ -82,62 +83,68 @@ class Member:
 
 
 class ManyProcesses(Deployment):
-    """:param sections: of all configurations, such as `coordination`; by default locks are files
-    :param options: of [DEFAULT] of all configurations, such as `transport_url`
+    """Users reach its APIs through relays, which can cut the connections.
 
-    :ivar script: the file of faults of both backends (`simulated_script`)
-    :ivar relay: what stands between the processes and the database's server, where there is one
+    :param servers: by default locks are files, there is no broker, and databases are where all tests have them
+    :param alone: options of the backend that only one worker has; by default both backends are simulated
+
+    :ivar script: the file of faults of simulated backends (`simulated_script`)
+    :ivar relays: to each API, by its name
     """
 
     def __init__(
-        self, served: Served, directory: Path, sections: Mapping[str, Mapping[str, Any]] | None = None, **options: Any
+        self,
+        served: Served,
+        directory: Path,
+        servers: Underneath | None = None,
+        alone: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(served, directory)
         self.script = directory / "script.json"
-        url = make_url(self.url)
-        self.relay = Relay(url.port) if url.port else None
-        if self.relay:
-            url = url.set(port=self.relay.own_port)
+        self._options = servers.options if servers else {}
         self._shared = {
-            "database": {"connection": url.render_as_string(hide_password=False)},
+            "database": {"connection": servers.database_url(self.url) if servers else self.url},
             "operations": {"lease": LEASE, "sweep_interval": 1},
-            "coordination": {"backend_url": f"file://{directory}/locks"},
-            **(sections or {}),
+            **(servers.sections if servers else {"coordination": {"backend_url": f"file://{directory}/locks"}}),
         }
-        self._options = options
-        ports = [free_port() for _ in CONTROLLERS]
-        self._ports = cycle(ports)
         self.members: list[Member] = []
-        for name, port in zip(CONTROLLERS, ports, strict=True):
+        self.relays: dict[str, Relay] = {}
+        for name in CONTROLLERS:
+            port = free_port()
             file = self._configuration(name, **{f"{served.api}_listen_port": port, f"{served.api}_workers": 1})
-            self.members += [
-                Member(f"API of {name}", file, served.name, port=port),
-                Member(f"scheduler of {name}", file, served.name, "scheduler"),
-            ]
+            api = Member(f"{served.name} API of {name}", file, served.name, port=port)
+            self.relays[api.name] = Relay(port)
+            self.members += [api, Member(f"{served.name} scheduler of {name}", file, served.name, "scheduler")]
+        self._ports = cycle([relay.own_port for relay in self.relays.values()])
         self._workers: dict[str, Path] = {}
         for name, cluster in WORKERS.items():
-            more = {"cluster": cluster} if cluster else {}
-            file = self._configuration(name, "shared" if cluster else "alone", **more)
-            self.members.append(Member(name, file, served.name, served.part))
+            backend, more = ("shared", {"cluster": cluster}) if cluster else ("alone", {})
+            section = alone if alone and not cluster else self._simulated(backend)
+            file = self._configuration(name, {backend: section}, **more)
+            self.members.append(Member(f"{served.name} {name}", file, served.name, served.part))
             self._workers[cluster or name] = file
         with self.database() as db:
             migrations.upgrade(db, served.name)
 
-    def _configuration(self, name: str, backend: str = "", **options: Any) -> Path:
-        """:param backend: the name of the one that a worker has"""
-        state = self.directory / name
-        state.mkdir()
-        if backend:
-            options[self.served.enabled] = backend
-        simulated = {
+    def _simulated(self, backend: str) -> dict[str, Any]:
+        return {
             f"{self.served.part}_driver": "simulated",
             "simulated_thin": True,
             "simulated_latency": 0.3,
             "simulated_script": self.script,
             "simulated_directory": self.directory / backend,
         }
+
+    def _configuration(
+        self, name: str, backends: Mapping[str, Mapping[str, Any]] | None = None, **options: Any
+    ) -> Path:
+        """:param backends: of a worker"""
+        state = self.directory / name
+        state.mkdir()
+        if backends:
+            options[self.served.enabled] = ",".join(backends)
         general = self._sections(host=name, state_path=state, **self._options, **options)
-        sections = {**general, **self._shared, **({backend: simulated} if backend else {})}
+        sections = {**general, **self._shared, **(backends or {})}
         return write_configuration(state / f"{self.served.name}.conf", sections)
 
     def __enter__(self) -> Self:
@@ -152,8 +159,8 @@ class ManyProcesses(Deployment):
     def __exit__(self, *_: object) -> None:
         for member in self.members:
             member.kill()
-        if self.relay:
-            self.relay.__exit__()
+        for relay in self.relays.values():
+            relay.__exit__()
 
     def heal(self) -> None:
         """Let everything run."""

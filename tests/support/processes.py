@@ -70,13 +70,13 @@ class Process:
         except requests.RequestException:
             return None
 
-    def ready(self) -> Self:
+    def ready(self, seconds: float = 60) -> Self:
         def look() -> bool:
             assert self.process.poll() is None, self.output.read_text()[-4000:]
             answer = self.health()
             return answer is not None and answer.status_code == 200
 
-        until(look, f"{self.process.args} is ready")
+        until(look, f"{self.process.args} is ready", seconds)
         return self
 
     def signal(self, number: signal.Signals) -> None:

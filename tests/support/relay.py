@@ -34,6 +34,34 @@ def listener_inside(inside: Callable[..., list[str]], address: str, port: int) -
     return socket.socket(fileno=descriptor)
 
 
+class _Connection:
+    """What comes to a relay, and the connection that it goes on by; over when both ends have sent all they had to."""
+
+    def __init__(self, client: socket.socket, server: socket.socket) -> None:
+        self._ends = (client, server)
+        ways = ((client, server), (server, client))
+        self._threads = [threading.Thread(target=_pass_on, args=way, daemon=True) for way in ways]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def over(self) -> bool:
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def reset(self) -> None:
+        for end in self._ends:
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            with suppress(OSError):  # it has been closed by the other side
+                end.shutdown(socket.SHUT_RD)  # wakes the thread that reads from it
+        for thread in self._threads:
+            thread.join(10)
+        self.close()
+
+    def close(self) -> None:
+        for end in self._ends:
+            end.close()
+
+
 class Relay:
     """Passes all that comes to `listener` on to 127.0.0.1:`port`; by default it listens on a free port (`own_port`)."""
 
@@ -41,7 +69,8 @@ class Relay:
         self._port = port
         self._listener = listener or socket.create_server(("127.0.0.1", 0))
         self._shut = False
-        self._connections: list[tuple[socket.socket, socket.socket, list[threading.Thread]]] = []
+        self._lock = threading.Lock()
+        self._connections: list[_Connection] = []
         self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._accepting.start()
 
@@ -60,16 +89,10 @@ class Relay:
 
     def cut(self) -> None:
         """Reset all connections; new ones are accepted."""
-        connections, self._connections = self._connections, []
-        for client, server, threads in connections:
-            for end in (client, server):
-                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-                with suppress(OSError):  # it has been closed by the other side
-                    end.shutdown(socket.SHUT_RD)  # wakes the thread that reads from it
-            for thread in threads:
-                thread.join(10)
-            client.close()
-            server.close()
+        with self._lock:
+            connections, self._connections = self._connections, []
+        for connection in connections:
+            connection.reset()
 
     def shut(self) -> None:
         """Reset all connections, and each new one until `reopen`."""
@@ -92,17 +115,20 @@ class Relay:
                     client.close()
                     continue
                 server.settimeout(None)
-                ways = ((client, server), (server, client))
-                threads = [threading.Thread(target=self._pass_on, args=way, daemon=True) for way in ways]
-                self._connections.append((client, server, threads))
-                for thread in threads:
-                    thread.start()
+                with self._lock:
+                    self._forget_those_over()
+                    self._connections.append(_Connection(client, server))
 
-    @staticmethod
-    def _pass_on(source: socket.socket, sink: socket.socket) -> None:
-        with suppress(OSError):  # reset by one end: the other hears of it below
-            while received := source.recv(1 << 16):
-                sink.sendall(received)
-        with suppress(OSError):
-            if not source.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER):  # else it is being cut
-                sink.shutdown(socket.SHUT_WR)
+    def _forget_those_over(self) -> None:
+        for connection in (over := [one for one in self._connections if one.over]):
+            connection.close()
+        self._connections = [one for one in self._connections if one not in over]
+
+
+def _pass_on(source: socket.socket, sink: socket.socket) -> None:
+    with suppress(OSError):  # reset by one end: the other hears of it below
+        while received := source.recv(1 << 16):
+            sink.sendall(received)
+    with suppress(OSError):
+        if not source.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER):  # else it is being cut
+            sink.shutdown(socket.SHUT_WR)

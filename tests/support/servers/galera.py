@@ -78,12 +78,12 @@ class HAProxy(Server):
 
 
 class Galera:
-    """Runs within `with`; `url` leads to the database `pumice` on all nodes in turn."""
+    """Runs within `with`; `url` leads to all nodes in turn."""
 
     def __init__(self) -> None:
         self.nodes = [GaleraNode(f"galera{number}") for number in (1, 2, 3)]
         self.proxy = HAProxy(self.nodes)
-        self.url = f"mysql+pymysql://root@{ADDRESS}:{self.proxy.port}/pumice?init_command={CAUSAL}"
+        self.url = f"mysql+pymysql://root@{ADDRESS}:{self.proxy.port}/?init_command={CAUSAL}"
         self._ends = ExitStack()
 
     def __enter__(self) -> Self:
@@ -94,7 +94,6 @@ class Galera:
             for node in others:
                 node.peers = [peer for peer in self.nodes if peer is not node]
                 ends.enter_context(node)
-            first.query("CREATE DATABASE pumice CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
             ends.enter_context(self.proxy)
             self._ends = ends.pop_all()
         return self

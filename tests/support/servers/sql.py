@@ -86,6 +86,3 @@ class PostgreSQL(SqlServer):
         }
         given = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         return [f"{self._programs}/postgres", "-D", str(self.data), *given]
-
-
-SERVERS = {"mariadb": MariaDB, "postgresql": PostgreSQL}
