@@ -43,9 +43,10 @@ def servers(request: pytest.FixtureRequest) -> Iterator[Underneath | None]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Both services at once with --database alone: the ordinary run has no time for that."""
-    both = [[BLOCK, SHARE]] if metafunc.config.getoption("--database") else []
-    forms = [[BLOCK], [SHARE], *both]
-    metafunc.parametrize("services", forms, ids=["-and-".join(one.name for one in form) for form in forms])
+    forms = {"block": [BLOCK], "share": [SHARE]}
+    if metafunc.config.getoption("--database"):
+        forms["both"] = [BLOCK, SHARE]
+    metafunc.parametrize("services", forms.values(), ids=forms.keys())
 
 
 def test_nothing_is_lost_whatever_fails(
@@ -82,10 +83,12 @@ def act(users: Users, failing: Future[None]) -> None:
 def deployed(served: Served, directory: Path, servers: Underneath | None) -> Iterator[tuple[ManyProcesses, Kinds]]:
     """A running service, and what may happen to it; on servers, one worker has real storage."""
     (home := directory / served.name).mkdir()
-    with ExitStack() as ends:
-        real = None
-        if servers:
-            real = ends.enter_context(real_volumes(home, "mixed") if served is BLOCK else real_shares("mixed"))
-        deployment = ends.enter_context(ManyProcesses(served, home, servers, real and real.options))
-        disk = faults_of_disk(served.name, Filler(real.root)) if real else {}
-        yield deployment, together(faults_of(deployment), disk)
+    if not servers:
+        with ManyProcesses(served, home) as deployment:
+            yield deployment, faults_of(deployment)
+        return
+    with (
+        real_volumes(home, "mixed") if served is BLOCK else real_shares("mixed") as real,
+        ManyProcesses(served, home, servers, real.options) as deployment,
+    ):
+        yield deployment, together(faults_of(deployment), faults_of_disk(served.name, Filler(real.root)))
