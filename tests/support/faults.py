@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from random import Random
+from subprocess import SubprocessError
 from typing import Any
 
 from kombu.exceptions import KombuError
@@ -111,7 +112,8 @@ def together(*kinds: Kinds) -> Kinds:
 
 
 def _while_there(act: Callable[[], object]) -> None:
-    with suppress(OSError, AssertionError, KombuError):  # it may be away, by another fault
+    # It may be away, by another fault, or not answer in time.
+    with suppress(OSError, AssertionError, KombuError, SubprocessError):
         act()
 
 

@@ -62,7 +62,8 @@ class Member:
         self._running.ready(PATIENCE)
 
     def kill(self) -> None:
-        """SIGKILL to all of it."""
+        """SIGKILL to all of it, and to what it would have started meanwhile."""
+        self.signal(signal.SIGSTOP)
         left = self._processes()
         self.signal(signal.SIGKILL)
         psutil.wait_procs(left, PATIENCE)
