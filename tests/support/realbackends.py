@@ -78,6 +78,8 @@ def real_shares(kind: str = "btrfs") -> Iterator[RealBackend]:
 @contextmanager
 def _mounted(directory: Path) -> Iterator[Path]:
     """Where shares are mounted for servers; unmounted after these have ended."""
-    yield directory / "mounts"
-    unmount_below(directory / "mounts")
-    unshare_mounts(directory / "mounts")
+    try:
+        yield directory / "mounts"
+    finally:
+        unmount_below(directory / "mounts")
+        unshare_mounts(directory / "mounts")
