@@ -1,10 +1,15 @@
 import signal
 
+import hypothesis
 import pytest
 
 from tests.support import databases
 
 pytest.register_assert_rewrite("tests.support.swept")
+
+# How long examples take to make depends on what else the machine does.
+hypothesis.settings.register_profile("pumice", suppress_health_check=[hypothesis.HealthCheck.too_slow], deadline=None)
+hypothesis.settings.load_profile("pumice")
 
 pytest_plugins = ["tests.support.keystone", "tests.support.servers.fixtures"]
 

@@ -25,7 +25,7 @@ from pumice.standalone.target import TargetDaemon
 from tests.acceptance.typed import OpenStack
 from tests.support.fileservers import end_file_servers
 from tests.support.iscsi import INITIATOR
-from tests.support.tgtd import free_port
+from tests.support.ports import free_port
 
 BIN = Path(sys.executable).parent
 PROJECTS = {"admin": "admin", "demo": "demo", "stranger": "elsewhere"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +11,9 @@ import pytest
 from falcon.testing import Result
 
 from pumice.block.service import BlockService
-from tests.support.atonce import at_once, codes, winner
+from tests.support.atonce import at_once, codes, held, winner
 from tests.support.blockservice import Block
+from tests.support.waiting import eventually
 
 
 @pytest.fixture
@@ -50,37 +50,35 @@ def test_two_schedulers_fill_a_pool_to_the_last_gib_and_not_further(tmp_path: Pa
         assert block.all_wrong() == []
 
 
-@pytest.fixture
-def slow(block: Block) -> Block:
-    """Storage calls take half a second, so that all requests come while the winner runs."""
-    block.driver.dial("*", latency=0.5)
-    return block
-
-
-def test_of_parallel_extends_one_wins(slow: Block) -> None:
-    volume = slow.volume()
-    answers = at_once(12, lambda n: slow.call("POST", f"/volumes/{volume}/action", {"os-extend": {"new_size": 2 + n}}))
+def test_of_parallel_extends_one_wins(block: Block) -> None:
+    volume = block.volume()
+    with held(block.driver):
+        answers = at_once(
+            12, lambda n: block.call("POST", f"/volumes/{volume}/action", {"os-extend": {"new_size": 2 + n}})
+        )
     wanted = 2 + winner(answers, 202)
-    assert slow.rest(f"/volumes/{volume}") == "available"
-    assert slow.call("GET", f"/volumes/{volume}").json["volume"]["size"] == wanted
+    assert block.rest(f"/volumes/{volume}") == "available"
+    assert block.call("GET", f"/volumes/{volume}").json["volume"]["size"] == wanted
 
 
-def test_of_parallel_deletes_one_wins(slow: Block) -> None:
-    volume = slow.volume()
-    winner(at_once(12, lambda _: slow.call("DELETE", f"/volumes/{volume}")), 202)
-    assert slow.rest(f"/volumes/{volume}") == "gone"
+def test_of_parallel_deletes_one_wins(block: Block) -> None:
+    volume = block.volume()
+    with held(block.driver):
+        winner(at_once(12, lambda _: block.call("DELETE", f"/volumes/{volume}")), 202)
+    assert block.rest(f"/volumes/{volume}") == "gone"
 
 
-def test_a_delete_and_an_extend_exclude_each_other(slow: Block) -> None:
-    volume = slow.volume()
+def test_a_delete_and_an_extend_exclude_each_other(block: Block) -> None:
+    volume = block.volume()
 
     def ask(n: int) -> Result:
         if n % 2:
-            return slow.call("DELETE", f"/volumes/{volume}")
-        return slow.call("POST", f"/volumes/{volume}/action", {"os-extend": {"new_size": 5}})
+            return block.call("DELETE", f"/volumes/{volume}")
+        return block.call("POST", f"/volumes/{volume}/action", {"os-extend": {"new_size": 5}})
 
-    winner(at_once(12, ask), 202)
-    assert slow.rest(f"/volumes/{volume}") in ("gone", "available")
+    with held(block.driver):
+        winner(at_once(12, ask), 202)
+    assert block.rest(f"/volumes/{volume}") in ("gone", "available")
 
 
 def attach(block: Block, volume: str) -> Result:
@@ -95,46 +93,49 @@ def test_of_parallel_attachments_of_a_plain_volume_one_wins(block: Block) -> Non
     assert block.rest(f"/volumes/{volume}") == "available"
 
 
-def test_a_delete_and_an_attach_exclude_each_other(slow: Block) -> None:
-    volume = slow.volume()
-    answers = at_once(12, lambda n: slow.call("DELETE", f"/volumes/{volume}") if n % 2 else attach(slow, volume))
+def test_a_delete_and_an_attach_exclude_each_other(block: Block) -> None:
+    volume = block.volume()
+    with held(block.driver):
+        answers = at_once(12, lambda n: block.call("DELETE", f"/volumes/{volume}") if n % 2 else attach(block, volume))
     winner(answers, 200, 202)
-    assert slow.rest(f"/volumes/{volume}") in ("gone", "reserved")
+    assert block.rest(f"/volumes/{volume}") in ("gone", "reserved")
 
 
-def test_snapshots_and_a_delete_of_their_volume(slow: Block) -> None:
-    volume = slow.volume()
+def test_snapshots_and_a_delete_of_their_volume(block: Block) -> None:
+    volume = block.volume()
 
     def ask(n: int) -> Result:
         body: Any = {"snapshot": {"volume_id": volume}}
-        return slow.call("DELETE", f"/volumes/{volume}") if n == 5 else slow.call("POST", "/snapshots", body)
+        return block.call("DELETE", f"/volumes/{volume}") if n == 5 else block.call("POST", "/snapshots", body)
 
-    answers = at_once(10, ask)
+    with held(block.driver):
+        answers = at_once(10, ask)
     assert set(codes(answers)) <= {202, 400, 404, 413}
     deleted = answers[5].status_code == 202
     assert deleted != any(answer.status_code == 202 for n, answer in enumerate(answers) if n != 5)
     for answer in answers:
         if answer.status_code == 202 and answer is not answers[5]:
-            assert slow.rest(f"/snapshots/{answer.json['snapshot']['id']}") == "available"
-    assert slow.rest(f"/volumes/{volume}") == ("gone" if deleted else "available")
+            assert block.rest(f"/snapshots/{answer.json['snapshot']['id']}") == "available"
+    assert block.rest(f"/volumes/{volume}") == ("gone" if deleted else "available")
 
 
-def test_a_source_stays_while_it_is_copied(slow: Block) -> None:
-    source = slow.volume()
-    copy = slow.call("POST", "/volumes", {"volume": {"source_volid": source}}).json["volume"]["id"]
-    refused = slow.call("DELETE", f"/volumes/{source}")
+def test_a_source_stays_while_it_is_copied(block: Block) -> None:
+    source = block.volume()
+    with held(block.driver):
+        copy = block.call("POST", "/volumes", {"volume": {"source_volid": source}}).json["volume"]["id"]
+        refused = block.call("DELETE", f"/volumes/{source}")
     assert refused.status_code == 400
     assert "being read" in refused.text
-    assert slow.rest(f"/volumes/{copy}") == "available"
-    assert slow.call("DELETE", f"/volumes/{source}").status_code == 202
-    assert slow.rest(f"/volumes/{source}") == "gone"
+    assert block.rest(f"/volumes/{copy}") == "available"
+    assert block.call("DELETE", f"/volumes/{source}").status_code == 202
+    assert block.rest(f"/volumes/{source}") == "gone"
 
 
-def test_a_forced_delete_in_the_middle_of_a_create_leaves_nothing(slow: Block) -> None:
-    answer = slow.call("POST", "/volumes", {"volume": {"size": 1}})
-    id = answer.json["volume"]["id"]
-    time.sleep(0.2)
-    forced = slow.call("POST", f"/volumes/{id}/action", {"os-force_delete": {}}, who="admin_a")
-    assert forced.status_code == 202
-    assert slow.rest(f"/volumes/{id}") == "gone"
-    time.sleep(0.8)  # the create that was taken away comes back and tidies up
+def test_a_forced_delete_in_the_middle_of_a_create_leaves_nothing(block: Block) -> None:
+    with held(block.driver):
+        id = block.call("POST", "/volumes", {"volume": {"size": 1}}).json["volume"]["id"]
+        eventually(lambda: block.driver.calls["create_volume"] > 0)
+        forced = block.call("POST", f"/volumes/{id}/action", {"os-force_delete": {}}, who="admin_a")
+        assert forced.status_code == 202
+    assert block.rest(f"/volumes/{id}") == "gone"
+    eventually(lambda: not block.all_wrong())  # the create that was taken away comes back and tidies up

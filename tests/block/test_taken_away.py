@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from pumice.block.drivers.base import SnapshotRef, VolumeRef
 from tests.support.blockservice import Block
+from tests.support.waiting import eventually
 
 
 @pytest.fixture
@@ -19,15 +19,7 @@ def block(tmp_path: Path) -> Iterator[Block]:
         yield made
         made.driver.undial()
         made.driver.release()
-        until(lambda: made.all_wrong() == [])
-        assert made.all_wrong() == []
-
-
-def until(condition: Callable[[], bool], seconds: float = 10) -> None:
-    """Wait until it holds, or until the time is over: the assertion that follows tells more."""
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.02)
+        eventually(lambda: made.all_wrong() == [], why=lambda: str(made.all_wrong()))
 
 
 def action(block: Block, path: str, name: str, value: Any = None, *, who: str = "admin_a") -> None:
@@ -69,7 +61,7 @@ def test_a_snapshot_taken_from_its_volumes_operation_leaves_the_volume_at_rest(
     of_volume = snapshot(block, volume)
     begin(block, volume, of_volume)
     call = "delete_snapshot" if begin is cascade else "revert_to_snapshot"
-    until(lambda: block.driver.calls[call] > 0)
+    eventually(lambda: block.driver.calls[call] > 0)
     block.driver.undial()
     action(block, f"/snapshots/{of_volume}", *step_in)
     assert status(block, f"/volumes/{volume}") == ends
@@ -82,22 +74,22 @@ def test_a_snapshot_taken_from_its_volumes_operation_leaves_the_volume_at_rest(
 def test_a_create_that_ends_after_its_volume_was_deleted_leaves_nothing(block: Block) -> None:
     block.driver.dial("create_volume", hang=True)
     volume = block.call("POST", "/volumes", {"volume": {"size": 1}}).json["volume"]["id"]
-    until(lambda: block.driver.calls["create_volume"] > 0)
+    eventually(lambda: block.driver.calls["create_volume"] > 0)
     action(block, f"/volumes/{volume}", "os-force_delete")
     assert block.rest(f"/volumes/{volume}") == "gone"
     block.driver.release()
-    until(lambda: block.driver.calls["delete_volume"] == 2)
-    assert block.driver.inventory().volumes == frozenset()
+    eventually(lambda: block.driver.calls["delete_volume"] == 2)
+    eventually(lambda: block.driver.inventory().volumes == frozenset())
 
 
 def test_a_create_that_ends_while_its_volume_is_being_deleted_leaves_nothing(block: Block) -> None:
     block.driver.dial("create_volume", latency=0.6)
     block.driver.dial("delete_volume", after=True, hang=True, fail_times=1)
     volume = block.call("POST", "/volumes", {"volume": {"size": 1}}).json["volume"]["id"]
-    until(lambda: block.driver.calls["create_volume"] > 0)
+    eventually(lambda: block.driver.calls["create_volume"] > 0)
     action(block, f"/volumes/{volume}", "os-force_delete")
     # The deletion has found nothing on the backend, and is still to write so when the create comes back.
-    until(lambda: block.driver.calls["delete_volume"] == 2)
+    eventually(lambda: block.driver.calls["delete_volume"] == 2)
     assert status(block, f"/volumes/{volume}") == "deleting"
     block.driver.release()
     assert block.rest(f"/volumes/{volume}") == "gone"
@@ -108,7 +100,7 @@ def test_a_snapshot_that_ends_after_it_and_its_volume_were_deleted_leaves_nothin
     volume = block.volume()
     block.driver.dial("create_snapshot", after=True, hang=True)
     made = block.call("POST", "/snapshots", {"snapshot": {"volume_id": volume}}).json["snapshot"]["id"]
-    until(lambda: block.driver.calls["create_snapshot"] > 0)
+    eventually(lambda: block.driver.calls["create_snapshot"] > 0)
     action(block, f"/snapshots/{made}", "os-force_delete")
     assert block.rest(f"/snapshots/{made}") == "gone"
     assert block.call("DELETE", f"/volumes/{volume}").status_code == 202
@@ -120,14 +112,13 @@ def test_a_snapshot_that_ends_after_it_and_its_volume_were_deleted_leaves_nothin
     block.driver.create_snapshot(SnapshotRef(id=made, volume=one, size=1))
     block.driver.delete_volume(one)
     block.driver.release()
-    until(lambda: not block.driver.inventory().snapshots)
-    assert block.driver.inventory().snapshots == frozenset()
+    eventually(lambda: block.driver.inventory().snapshots == frozenset())
 
 
 def test_a_volume_whose_create_was_cut_off_by_a_reset_is_accounted_for(block: Block) -> None:
     block.driver.dial("create_volume", after=True, hang=True)
     volume = block.call("POST", "/volumes", {"volume": {"size": 1}}).json["volume"]["id"]
-    until(lambda: block.driver.calls["create_volume"] > 0)
+    eventually(lambda: block.driver.calls["create_volume"] > 0)
     action(block, f"/volumes/{volume}", "os-reset_status", {"status": "available"})
     block.driver.release()
     action(block, f"/volumes/{volume}", "os-extend", {"new_size": 3}, who="member_a")

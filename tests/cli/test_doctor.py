@@ -20,7 +20,8 @@ from pumice.kernel.db.engine import Database
 from pumice.kernel.operations.model import Operation
 from pumice.kernel.services import Identity
 from tests.support.databases import url_of
-from tests.support.keystone import Cloud, free_port, keystone_authtoken
+from tests.support.keystone import Cloud, keystone_authtoken
+from tests.support.ports import free_port
 from tests.support.processes import write_configuration
 
 NOWHERE = "127.0.0.1:9"

@@ -22,7 +22,8 @@ from pumice.kernel.operations.model import Operation
 from pumice.standalone.keystone import CatalogEntry
 from tests.support.databases import url_of
 from tests.support.identity import HEADER, PEOPLE
-from tests.support.keystone import Cloud, free_port, keystone_authtoken
+from tests.support.keystone import Cloud, keystone_authtoken
+from tests.support.ports import free_port
 from tests.support.processes import Process, until, write_configuration
 
 PROJECT = PEOPLE["member_a"].project_id

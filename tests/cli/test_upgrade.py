@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pumice
 from tests.cli.test_processes import api, configured, create, status
-from tests.support.keystone import free_port
+from tests.support.ports import free_port
 from tests.support.processes import Process, until
 
 STEP = """

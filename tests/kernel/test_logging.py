@@ -12,6 +12,7 @@ import pytest
 from pumice.kernel import config
 from pumice.kernel.auth.context import RequestContext
 from pumice.kernel.logging import logged, mask, setup
+from tests.support.waiting import LONG
 
 CONTEXT = RequestContext(user_id="user-1", project_id="project-1", request_id="req-1", global_request_id="req-g")
 
@@ -47,7 +48,7 @@ def test_lines_carry_ids_user_and_project(lines: Path) -> None:
 def test_each_thread_has_its_own_context(lines: Path) -> None:
     def work(number: int, ready: threading.Barrier) -> None:
         with logged(RequestContext(request_id=f"req-{number}", user_id="u", project_id="p")):
-            ready.wait(5)
+            ready.wait(LONG)
             logging.getLogger("pumice.test").info("from %d", number)
 
     ready = threading.Barrier(8)

@@ -9,7 +9,7 @@ import requests
 
 from pumice.kernel.metrics import Metrics
 from pumice.kernel.supervision import listening
-from tests.support.keystone import free_port
+from tests.support.ports import free_port
 
 
 class Watched:
@@ -26,7 +26,7 @@ def test_supervisors_are_answered() -> None:
     with listening("127.0.0.1", port, watched):
 
         def ask(path: str, method: str = "GET") -> tuple[int, Any]:
-            answer = requests.request(method, f"http://127.0.0.1:{port}{path}", timeout=20)
+            answer = requests.request(method, f"http://127.0.0.1:{port}{path}", timeout=60)
             return answer.status_code, answer.json() if answer.content else None
 
         assert ask("/healthcheck") == ask("/healthcheck/ready") == (200, {"status": "ok"})
@@ -36,7 +36,7 @@ def test_supervisors_are_answered() -> None:
         assert ask("/healthcheck/ready", "HEAD") == (503, None)
         assert ask("/healthcheck") == (200, {"status": "ok"})
         assert ask("/healthcheck", "POST") == ask("/v3") == (404, None)
-        assert "# HELP pumice_request_seconds" in requests.get(f"http://127.0.0.1:{port}/metrics", timeout=20).text
+        assert "# HELP pumice_request_seconds" in requests.get(f"http://127.0.0.1:{port}/metrics", timeout=60).text
 
 
 def test_an_address_that_is_taken_is_told() -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.shareservice import Shares
+from tests.support.waiting import eventually
 
 
 @pytest.fixture
@@ -18,13 +17,6 @@ def shares(tmp_path: Path) -> Iterator[Shares]:
         yield made
         made.driver.undial()
         made.driver.release()
-
-
-def eventually(holds: Callable[[], Any], seconds: float = 20) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, f"{holds} does not hold after {seconds} s"
-        time.sleep(0.02)
 
 
 def used(shares: Shares) -> dict[str, int]:

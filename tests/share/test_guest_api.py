@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from tests.support.loopfs import loop_filesystem
 from tests.support.mounting import NFS_3, NFS_4_1, exercise, smb
 from tests.support.samba import open_directory, samba_server
 from tests.support.shareservice import Shares
+from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
@@ -152,7 +152,7 @@ def test_the_old_content_in_a_snapshot(site: Site, way: str) -> None:
         site.guest.run(f"mount {old} /mnt")
     rule = {"allow_access": {"access_type": "ip", "access_to": address}}
     site.service.ok("POST", f"{snapshot}/action", rule, status=202)
-    wait_for(lambda: states(site, snapshot) == ["active"])
+    eventually(lambda: states(site, snapshot) == ["active"])
     assert site.guest.run(f"mount {old} /mnt && cat /mnt/file").output == "old\n"
     assert site.guest.run("echo other > /mnt/file && sync /mnt/file", check=False).status
     site.guest.run("umount /mnt")
@@ -172,10 +172,3 @@ def states(site: Site, snapshot: str) -> list[str]:
     """Of the snapshot's access rules."""
     [rules] = site.service.ok("GET", f"{snapshot}/access-list").values()
     return [rule["state"] for rule in rules]
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,25 +10,14 @@ import pytest
 from pumice.standalone.target import TargetDaemon
 from pumice.standalone.up import Settings
 from tests.support.fileservers import end_file_servers
+from tests.support.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 SMALL = [sys.executable, "-m", "tests.standalone.small"]
 
 
 @pytest.fixture
-def free_port():
-    """Gives another free port at each call."""
-
-    def pick() -> int:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            return probe.getsockname()[1]
-
-    return pick
-
-
-@pytest.fixture
-def settings(tmp_path, free_port):
+def settings(tmp_path):
     return Settings(
         data_directory=tmp_path / "data",
         port=free_port(),

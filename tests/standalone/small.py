@@ -16,8 +16,9 @@ PUMICE = [str(Path(sys.executable).with_name("pumice")), "up"]
 
 
 def patience(seconds):
-    """The limit that a machine with nothing else to do has to keep, for this one with what else it does."""
-    return seconds * max(1.0, os.getloadavg()[0] / os.cpu_count())
+    """The limit that a machine with nothing else to do has to keep, for this one with what else it does: it may have
+    begun a moment ago."""
+    return seconds * max(1.0, os.getloadavg()[0] / os.cpu_count()) + 10
 
 
 class SmallService:
@@ -51,11 +52,21 @@ def await_answer(settings, process):
     deadline = time.monotonic() + 60
     while True:
         try:
-            return requests.get(f"http://127.0.0.1:{settings.port}/v3", timeout=5)
+            return requests.get(f"http://127.0.0.1:{settings.port}/v3", timeout=30)
         except requests.ConnectionError:
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < deadline
             time.sleep(0.05)
+
+
+def words_until(last, process):
+    """What it says up to a line with this word."""
+    said = ""
+    while last not in said:
+        line = process.stdout.readline()
+        assert line, (said, process.communicate())
+        said += line
+    return said
 
 
 if __name__ == "__main__":

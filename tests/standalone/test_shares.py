@@ -18,6 +18,7 @@ from pumice.standalone.directory import DataDirectory
 from pumice.standalone.errors import StandaloneError
 from pumice.standalone.shares import FileServers
 from tests.standalone.small import PUMICE, await_answer
+from tests.support.ports import free_port
 
 COMMAND = str(Path(sys.executable).with_name("openstack"))
 
@@ -79,7 +80,7 @@ def test_a_share_is_created_and_kept(launch, settings, clouds, shares):
 
 
 @pytest.mark.real
-def test_a_kept_port_that_somebody_else_has_is_named(tmp_path, free_port):
+def test_a_kept_port_that_somebody_else_has_is_named(tmp_path):
     directory = DataDirectory(tmp_path / "data")
     directory.acquire()
     with socket.socket() as taken, ExitStack() as undo:

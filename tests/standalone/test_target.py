@@ -3,13 +3,14 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import time
 
 import pytest
 
 from pumice.block.drivers.tgtd import Mode, Op, Tgtd
 from pumice.standalone.errors import StandaloneError
 from pumice.standalone.target import TargetDaemon
+from tests.support.ports import free_port
+from tests.support.waiting import eventually
 
 
 @pytest.fixture
@@ -30,13 +31,10 @@ def client(daemon):
 
 
 def await_death(daemon):
-    deadline = time.monotonic() + 5
-    while daemon.alive:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    eventually(lambda: not daemon.alive)
 
 
-def test_it_listens_on_its_portal_and_ends_with_targets_in_it(make, free_port):
+def test_it_listens_on_its_portal_and_ends_with_targets_in_it(make):
     daemon = make(free_port())
     assert daemon.start()
     socket.create_connection(("127.0.0.1", daemon.port), 5).close()
@@ -47,7 +45,7 @@ def test_it_listens_on_its_portal_and_ends_with_targets_in_it(make, free_port):
         socket.create_connection(("127.0.0.1", daemon.port), 5)
 
 
-def test_one_that_died_is_started_again(make, free_port):
+def test_one_that_died_is_started_again(make):
     daemon = make(free_port())
     daemon.start()
     assert not daemon.check()
@@ -58,7 +56,7 @@ def test_one_that_died_is_started_again(make, free_port):
     assert list(client(daemon).targets()) == []
 
 
-def test_one_that_keeps_dying_is_not_started_all_the_time(make, free_port):
+def test_one_that_keeps_dying_is_not_started_all_the_time(make):
     daemon = make(free_port())
     daemon.start()
     for started_again in (True, False):
@@ -67,7 +65,7 @@ def test_one_that_keeps_dying_is_not_started_all_the_time(make, free_port):
         assert daemon.check() is started_again
 
 
-def test_one_that_outlived_its_parent_is_taken_over_with_its_targets(make, free_port):
+def test_one_that_outlived_its_parent_is_taken_over_with_its_targets(make):
     first = make(free_port())
     first.start()
     client(first).call(Mode.TARGET, Op.NEW, 1, parameters="targetname=iqn.2026-11.org.pumice:one")
@@ -79,7 +77,7 @@ def test_one_that_outlived_its_parent_is_taken_over_with_its_targets(make, free_
     await_death(first)
 
 
-def test_one_on_another_port_than_wanted_is_replaced(make, free_port):
+def test_one_on_another_port_than_wanted_is_replaced(make):
     first = make(free_port())
     first.start()
     second = make(free_port())
@@ -87,7 +85,7 @@ def test_one_on_another_port_than_wanted_is_replaced(make, free_port):
     await_death(first)
 
 
-def test_the_port_is_kept_and_a_taken_one_refused(make, free_port):
+def test_the_port_is_kept_and_a_taken_one_refused(make):
     first = make(free_port())
     first.start()
     first.stop()
@@ -99,7 +97,7 @@ def test_the_port_is_kept_and_a_taken_one_refused(make, free_port):
     assert make().port == first.port
 
 
-def test_a_long_path_gets_a_short_socket(make, free_port, tmp_path):
+def test_a_long_path_gets_a_short_socket(make, tmp_path):
     long = tmp_path / ("long" * 25)
     long.mkdir()
     daemon = make(free_port(), long)

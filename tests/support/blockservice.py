@@ -17,6 +17,7 @@ from pumice.kernel.db import migrations
 from pumice.kernel.db.engine import Database
 from tests.support.databases import url_of
 from tests.support.identity import HEADER, Identity
+from tests.support.waiting import LONG
 
 LATEST = "3.71"
 MOVING = ("creating", "deleting", "extending", "reverting", "restoring", "attaching-now")
@@ -75,7 +76,7 @@ class Block:
         given = {} if body is None else {"json": body}
         return self.client.simulate_request(method, f"/v3{path}", headers=headers, **given)
 
-    def rest(self, path: str, *, seconds: float = 20, who: str = "admin_a") -> str:
+    def rest(self, path: str, *, seconds: float = LONG, who: str = "admin_a") -> str:
         """The status in which a thing comes to rest; "gone" when it is no more."""
         end = time.monotonic() + seconds
         while True:

@@ -19,9 +19,9 @@ from pumice.kernel.db.engine import Database
 from pumice.kernel.operations.model import LIVE, Operation
 from tests.support.databases import url_of
 from tests.support.identity import HEADER, PEOPLE
+from tests.support.ports import free_port
 from tests.support.processes import Process, write_configuration
 from tests.support.served import Served
-from tests.support.tgtd import free_port
 
 HOST = "crash"
 

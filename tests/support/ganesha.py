@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pumice.share.exports.ganesha_server import GaneshaServer
 from tests.support.guest import Network
-from tests.support.tgtd import free_port
+from tests.support.ports import free_port
 
 ADDRESS = "127.0.0.1"
 

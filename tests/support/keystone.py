@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 from pumice.standalone.keystone import CatalogEntry, Keystone, Login
+from tests.support.ports import free_port
 
 # name -> (project, roles). Keystone adds implied roles: admin, manager, member and reader imply those after them.
 PEOPLE = {
@@ -28,12 +28,6 @@ PEOPLE = {
     "reader_b": ("project-b", ["reader"]),
     "service": ("service", ["service", "admin"]),
 }
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Cloud:

@@ -17,11 +17,11 @@ import requests
 
 from pumice.kernel.db import migrations
 from tests.support.deployment import Deployment, drivers_of
+from tests.support.ports import free_port
 from tests.support.processes import Process, write_configuration
 from tests.support.relay import Relay
 from tests.support.served import Served
 from tests.support.stepped import CLOCK
-from tests.support.tgtd import free_port
 from tests.support.underneath import Underneath
 
 CONTROLLERS = ("control-1", "control-2")

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import requests
 
-from tests.support.keystone import free_port
+from tests.support.ports import free_port
 from tests.support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]

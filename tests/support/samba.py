@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pumice.share.exports.samba_server import SambaServer
 from tests.support.guest import Network
-from tests.support.tgtd import free_port
+from tests.support.ports import free_port
 
 ADDRESS = "127.0.0.1"
 PASSWORD = "the-password"

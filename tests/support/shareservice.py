@@ -22,6 +22,7 @@ from pumice.share.shares.moves import TRANSITIONAL
 from pumice.share.types.model import ShareType
 from tests.support.databases import url_of
 from tests.support.identity import HEADER, PEOPLE, Identity
+from tests.support.waiting import LONG
 
 LATEST = "2.99"
 MOVING = (*TRANSITIONAL, "queued_to_apply", "applying", "queued_to_deny", "denying", "queued_to_update", "updating")
@@ -129,7 +130,7 @@ class Shares:
         """An action of a share."""
         return self.ok("POST", f"/shares/{share}/action", {action: value}, status=status, **more)
 
-    def rest(self, path: str, *, seconds: float = 20, who: str = "admin_a", key: str = "status") -> str:
+    def rest(self, path: str, *, seconds: float = LONG, who: str = "admin_a", key: str = "status") -> str:
         """The status (or what `key` says) in which a thing comes to rest; "gone" when it is no more."""
         end = time.monotonic() + seconds
         while True:

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-LONG = 15.0
+LONG = 30.0
+"""Seconds: what takes a moment takes longer where others are at work, or where the machine stands still for a while."""
 
 
 def eventually(holds: Callable[[], Any], seconds: float = LONG, why: Callable[[], str] = lambda: "") -> Any:

@@ -13,6 +13,7 @@ from pumice.kernel.operations.model import Operation
 from tests.block.admin.conftest import HOST, cluster, worker
 from tests.block.conftest import BlockApi
 from tests.support.identity import PROJECT_A
+from tests.support.waiting import LONG
 
 
 def operation(queue: str, resource_id: str, resource_type: str = "VOLUME") -> Operation:
@@ -57,11 +58,11 @@ def test_doorbells_of_waiting_work_are_rung(api: BlockApi) -> None:
     heard: SimpleQueue[str] = SimpleQueue()
     api.service.bus.listen(doorbell(queue_of(HOST)), heard.put)
     clean(api, resource_id=wanted, resource_type="Volume")
-    assert heard.get(timeout=10) == ids[0]
+    assert heard.get(timeout=LONG) == ids[0]
     clean(api, resource_type="Snapshot")
-    assert heard.get(timeout=10) == ids[1]
+    assert heard.get(timeout=LONG) == ids[1]
     clean(api)
-    assert sorted([heard.get(timeout=10), heard.get(timeout=10)]) == sorted(ids)
+    assert sorted([heard.get(timeout=LONG), heard.get(timeout=LONG)]) == sorted(ids)
 
 
 @pytest.mark.parametrize(

@@ -10,5 +10,5 @@ from tests.block.attachments.world import World
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    with World(tmp_path, rpc_response_timeout=20) as made:
+    with World(tmp_path, rpc_response_timeout=60) as made:
         yield made

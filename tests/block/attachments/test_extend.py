@@ -10,6 +10,7 @@ import pytest
 
 from tests.block.attachments.world import SERVER, World
 from tests.support.compute import ComputeServer
+from tests.support.waiting import eventually
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def test_compute_is_told_of_the_new_size(world: World, nova: ComputeServer) -> N
     world.action(volume, "os-extend", {"new_size": 2}, version="3.42")
     assert world.rest(f"/volumes/{volume}") == "in-use"
     assert size(world, volume) == 2
-    world.until(lambda: bool(nova.events()))
+    eventually(lambda: bool(nova.events()))
     assert nova.events() == [{"name": "volume-extended", "server_uuid": SERVER, "tag": volume}]
 
 
@@ -59,7 +60,7 @@ def test_an_attachment_that_ends_meanwhile_leaves_it_available(world: World) -> 
     id = world.attached(volume)["id"]
     world.driver.dial("extend_volume", latency=1.0)
     world.action(volume, "os-extend", {"new_size": 2})
-    world.until(lambda: world.driver.calls["extend_volume"] == 1)
+    eventually(lambda: world.driver.calls["extend_volume"] == 1)
     world.ok("DELETE", f"/attachments/{id}")
     assert world.rest(f"/volumes/{volume}") == "available"
     assert world.statuses(volume) == ("available", "detached")
@@ -81,12 +82,12 @@ class TestCompletion:
             answered.append(world.send("POST", path, {"os-extend_volume_completion": body}, who="admin").status_code)
             return answered[-1] == 202
 
-        world.until(accepted)
+        eventually(accepted)
         assert set(answered) <= {400, 202}
 
     def test_compute_extends(self, by_compute: World, nova: ComputeServer) -> None:
         volume = self.extend(by_compute)
-        by_compute.until(lambda: bool(nova.events()))
+        eventually(lambda: bool(nova.events()))
         assert by_compute.statuses(volume)[0] == "extending"
         assert size(by_compute, volume) == 1
         by_compute.no_action(403, volume, "os-extend_volume_completion", {})

@@ -8,6 +8,7 @@ import pytest
 
 from pumice.kernel.db.base import new_id
 from tests.block.attachments.world import CONNECTOR, OTHER_CONNECTOR, OTHER_SERVER, SERVER, World, at_once
+from tests.support.waiting import eventually
 
 
 class TestFlows:
@@ -295,8 +296,8 @@ class TestTimeouts:
             assert world.state(id) == "error_attaching"
             assert world.exports() == {id}
             world.driver.release()
-            world.until(lambda: world.exports() == frozenset())
-            world.until(lambda: world.all_wrong() == [])
+            eventually(lambda: world.exports() == frozenset())
+            eventually(lambda: world.all_wrong() == [])
             world.connect(id)
             assert world.exports() == {id}
 

@@ -9,6 +9,7 @@ import pytest
 
 from pumice.kernel.db.base import new_id
 from tests.block.attachments.world import CONNECTOR, OTHER_CONNECTOR, OTHER_SERVER, SERVER, World
+from tests.support.waiting import eventually
 
 
 def attach(world: World, volume: str, status: int = 202, **values: Any) -> Any:
@@ -226,7 +227,7 @@ class TestConnections:
             world.driver.dial("connect", hang=True, fail_times=1, after=True)
             world.no_action(500, volume, "os-initialize_connection", {"connector": CONNECTOR})
             world.driver.release()
-            world.until(lambda: world.connections(volume) == [])
+            eventually(lambda: world.connections(volume) == [])
             assert world.exports() == frozenset()
 
     def test_deleting_the_volume_ends_them(self, world: World) -> None:
@@ -282,6 +283,6 @@ class TestReset:
         assert world.statuses(volume) == ("available", "detached")
         assert world.ok("GET", "/attachments") == {"attachments": []}
         world.service.restore_exports()
-        world.until(lambda: world.exports() == frozenset())
-        world.until(lambda: world.all_wrong() == [])
+        eventually(lambda: world.exports() == frozenset())
+        eventually(lambda: world.all_wrong() == [])
         assert world.connections(volume) == []

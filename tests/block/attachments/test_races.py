@@ -17,6 +17,7 @@ from pumice.kernel.operations.claims import Claims
 from pumice.kernel.operations.model import LIVE, Lane, Operation, State
 from pumice.kernel.operations.worker import Run, Worker
 from tests.block.attachments.world import CONNECTOR, OTHER_CONNECTOR, OTHER_SERVER, SERVER, World, at_once
+from tests.support.waiting import eventually
 
 
 def codes(answers: list[Result]) -> list[int]:
@@ -25,6 +26,11 @@ def codes(answers: list[Result]) -> list[int]:
 
 def put(world: World, id: str, connector: Any = CONNECTOR) -> Callable[[], Result]:
     return lambda: world.send("PUT", f"/attachments/{id}", {"attachment": {"connector": connector}})
+
+
+def live(world: World) -> list[Operation]:
+    with world.service.db.read() as tx:
+        return list(tx.scalars(select(Operation).where(Operation.state.in_(LIVE))))
 
 
 class TestAtOnce:
@@ -60,9 +66,13 @@ class TestAtOnce:
     def test_updates_of_one_attachment(self, world: World) -> None:
         volume = world.volume()
         id = world.attachment(volume)["id"]
-        world.driver.dial("connect", latency=0.3)
-        answers = at_once(*[put(world, id)] * 6)
-        assert codes(answers) == [200] + [409] * 5
+        world.driver.dial("connect", hang=True)
+        with ThreadPoolExecutor(6) as threads:
+            asked = [threads.submit(put(world, id)) for _ in range(6)]
+            eventually(lambda: sum(one.done() for one in asked) == 5)
+            world.driver.undial()
+            world.driver.release()
+        assert codes([one.result() for one in asked]) == [200] + [409] * 5
         assert world.state(id) == "attaching"
 
     def test_deletes_of_one_attachment_end_together(self, world: World) -> None:
@@ -85,12 +95,16 @@ class TestAtOnce:
     def test_a_delete_takes_an_attachment_from_its_update(self, world: World) -> None:
         volume = world.volume()
         id = world.attachment(volume)["id"]
-        world.driver.dial("connect", latency=0.5, after=True)
-        with ThreadPoolExecutor(1) as threads:
+        world.driver.dial("connect", hang=True, after=True)
+        with ThreadPoolExecutor(2) as threads:
             update = threads.submit(put(world, id))
-            world.until(lambda: world.driver.calls["connect"] == 1)
-            world.ok("DELETE", f"/attachments/{id}")
+            eventually(lambda: world.driver.calls["connect"] == 1)
+            delete = threads.submit(lambda: world.send("DELETE", f"/attachments/{id}"))
+            eventually(lambda: operations.DISCONNECT.name in [one.kind for one in live(world)])
+            world.driver.undial()
+            world.driver.release()
             assert update.result().status_code == 409
+            assert delete.result().status_code == 200
         assert world.exports() == frozenset()
         assert world.statuses(volume) == ("available", "detached")
         assert world.all_wrong() == []
@@ -143,14 +157,10 @@ class TestDeath:
             sweep=0.1,
         )
 
-    def live(self, world: World) -> list[Operation]:
-        with world.service.db.read() as tx:
-            return list(tx.scalars(select(Operation).where(Operation.state.in_(LIVE))))
-
     def die(self, world: World, *, after: bool) -> None:
         """Claim the one operation that is there and, where `after`, make its storage calls; then be no more."""
-        world.until(lambda: bool(self.live(world)))
-        (waiting,) = self.live(world)
+        eventually(lambda: bool(live(world)))
+        (waiting,) = live(world)
         operation = Claims(world.service.journal, "a worker that dies", [waiting.queue]).claim(waiting.id)
         assert operation is not None
         (backend,) = world.service.backends
@@ -203,10 +213,10 @@ class TestDeath:
             self.kill(world)
             assert put(world, id)().status_code == 500
             assert world.state(id) == "error_attaching"
-            (left,) = self.live(world)
+            (left,) = live(world)
             assert left.kind == operations.CLEAN_UP.name
             self.revive(world)
-            world.until(lambda: not self.live(world))
+            eventually(lambda: not live(world))
             assert world.connect(id)["status"] == "attaching"
 
     def test_a_superseded_worker_that_was_slow_changes_nothing(self, world: World) -> None:
@@ -216,12 +226,12 @@ class TestDeath:
         self.kill(world)
         with ThreadPoolExecutor(2) as threads:
             update = threads.submit(put(world, id))
-            world.until(lambda: bool(self.live(world)))
-            (waiting,) = self.live(world)
+            eventually(lambda: bool(live(world)))
+            (waiting,) = live(world)
             slow = Claims(world.service.journal, "a slow worker", [waiting.queue]).claim(waiting.id)
             assert slow is not None
             delete = threads.submit(lambda: world.send("DELETE", f"/attachments/{id}"))
-            world.until(lambda: [one.kind for one in self.live(world)] == [operations.DISCONNECT.name])
+            eventually(lambda: [one.kind for one in live(world)] == [operations.DISCONNECT.name])
             (backend,) = world.service.backends
             self.worker(world, slow.queue, backend).run(slow)
             self.revive(world)

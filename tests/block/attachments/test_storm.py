@@ -17,6 +17,7 @@ from pumice.block.attachments.derive import derive
 from pumice.block.attachments.model import Attachment
 from pumice.kernel.operations.model import LIVE, Operation
 from tests.block.attachments.world import World
+from tests.support.waiting import eventually
 
 SECONDS = 3.0
 THREADS = 6
@@ -93,7 +94,7 @@ def test_all_agree_after_a_storm(world: World, seed: int) -> None:
         with world.service.db.read() as tx:
             return tx.scalars(select(Operation.id).where(Operation.state.in_(LIVE)).limit(1)).first() is None
 
-    world.until(quiet, 60)
+    eventually(quiet, 60)
     for volume in volumes:
         before = world.statuses(volume)
         if not before[0].startswith("error"):

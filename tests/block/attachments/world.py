@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -95,12 +94,6 @@ class World(Block):
         id = self.volume()
         self.set(id, multiattach=True, **values)
         return id
-
-    def until(self, condition: Callable[[], bool], seconds: float = 10) -> None:
-        end = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < end
-            time.sleep(0.01)
 
 
 def at_once(*calls: Callable[[], Any]) -> list[Any]:

@@ -22,6 +22,7 @@ from tests.block.drivers.conftest import MakeDriver, snapshot, volume
 from tests.support.iscsi import INITIATOR, qemu_io, size_of, writing
 from tests.support.loopfs import loop_filesystem
 from tests.support.tgtd import TgtdServer
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.real
 
@@ -180,10 +181,7 @@ def test_disconnect_ends_a_session_that_writes(driver: FileDriver, disk: VolumeR
 def wait_for_writes(driver: FileDriver, disk: VolumeRef) -> None:
     """Until a new volume's writer is past its login and at work."""
     path = driver._volume_path(disk)
-    deadline = time.monotonic() + 10
-    while not path.stat().st_blocks:
-        assert time.monotonic() < deadline, "nothing was written"
-        time.sleep(0.005)
+    eventually(lambda: path.stat().st_blocks)
 
 
 def test_a_changed_prefix_leaves_old_exports_as_they_are(

@@ -7,7 +7,8 @@ import pytest
 from pumice.block.types import routes
 from tests.block.conftest import BlockApi, MakeApi
 from tests.support.identity import PROJECT_A, PROJECT_ADMIN
-from tests.support.keystone import Cloud, free_port, keystone_authtoken
+from tests.support.keystone import Cloud, keystone_authtoken
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.real
 

@@ -23,13 +23,13 @@ def connection(toy: Toy) -> Iterator[http.client.HTTPConnection]:
     server.prepare()
     thread = threading.Thread(target=server.serve)
     thread.start()
-    client = http.client.HTTPConnection("127.0.0.1", server.bind_addr[1], timeout=20)
+    client = http.client.HTTPConnection("127.0.0.1", server.bind_addr[1], timeout=60)
     try:
         yield client
     finally:
         client.close()
         server.stop()
-        thread.join(20)
+        thread.join(60)
 
 
 def test_a_chunked_body(connection: http.client.HTTPConnection) -> None:

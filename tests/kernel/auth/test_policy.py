@@ -20,6 +20,7 @@ from pumice.kernel.auth import policy as under_test
 from pumice.kernel.auth.context import RequestContext
 from pumice.kernel.auth.policy import Policy, defaults_of, sample
 from tests.support.identity import PEOPLE, PROJECT_A
+from tests.support.waiting import eventually
 
 
 def _no_handler(_req: object) -> None: ...
@@ -126,20 +127,13 @@ def test_unknown_rules_in_the_file_are_one_warning(tmp_path: Path, caplog: pytes
     assert said[0].endswith("cg:create, cg:delete")
 
 
-def later(check: Any, seconds: float = 5) -> None:
-    deadline = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def test_a_changed_file_counts_without_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(under_test, "RELOAD_SECONDS", 0.05)
     decides = policy(tmp_path, '"thing:get": "!"\n')
     reader, file = PEOPLE["reader_a"], tmp_path / "policy.yaml"
     assert not decides.authorize(reader, "thing:get", IN_A)
     file.write_text('"thing:get": "role:reader"\n')
-    later(lambda: decides.authorize(reader, "thing:get", IN_A))
+    eventually(lambda: decides.authorize(reader, "thing:get", IN_A))
     file.write_text('"thing:get": [broken\n')
     os.utime(file, (1, 1))
     time.sleep(0.2)
@@ -148,7 +142,7 @@ def test_a_changed_file_counts_without_a_restart(tmp_path: Path, monkeypatch: py
     time.sleep(0.2)
     assert decides.authorize(reader, "thing:get", IN_A)
     file.write_text('"thing:get": "!"\n')
-    later(lambda: not decides.authorize(reader, "thing:get", IN_A))
+    eventually(lambda: not decides.authorize(reader, "thing:get", IN_A))
 
 
 @pytest.mark.parametrize(

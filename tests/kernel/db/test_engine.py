@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from pumice.kernel.db.base import new_id
 from pumice.kernel.db.engine import Database, after_commit, proven_by
 from tests.kernel.things import PROJECT, Thing, add_thing, database
+from tests.support.waiting import LONG
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def test_a_failed_transaction_leaves_nothing_and_holds_up_nobody(db: Database) -
         db.write(fail)
     writer = threading.Thread(target=add_thing, args=(db,))
     writer.start()
-    writer.join(5)
+    writer.join(LONG)
     assert not writer.is_alive()
 
 

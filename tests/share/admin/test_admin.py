@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from pumice.kernel.db.base import utcnow
 from pumice.share.message_codes import Action, Detail
 from tests.support.identity import PROJECT_A
 from tests.support.shareservice import Shares
+from tests.support.waiting import eventually
 
 
 @pytest.fixture
@@ -123,8 +123,7 @@ def test_a_backend_is_asked_to_see_to_its_shares(shares: Shares) -> None:
     before = shares.driver.calls["ensure_share"]
     shares.driver.dial("ensure_share", hang=True)
     assert ensure(shares)
-    while shares.driver.calls["ensure_share"] == before:
-        time.sleep(0.01)
+    eventually(lambda: shares.driver.calls["ensure_share"] > before)
     assert shares.ok("GET", f"/shares/{share}")["share"]["status"] == "ensuring"
     assert [one["host"] for one in services(shares, "?ensuring=true")] == ["here@sim"]
     shares.refused(403, "DELETE", f"/shares/{share}")
@@ -155,20 +154,14 @@ def test_seeing_to_shares_need_not_show(tmp_path: Path) -> None:
         before = shares.driver.calls["ensure_share"]
         assert ensure(shares)
         assert shares.ok("GET", f"/shares/{share}")["share"]["status"] == "available"
-        end = time.monotonic() + 10
-        while shares.driver.calls["ensure_share"] == before or services(shares, "?ensuring=true"):
-            assert time.monotonic() < end
-            time.sleep(0.02)
+        eventually(lambda: shares.driver.calls["ensure_share"] > before and not services(shares, "?ensuring=true"))
         assert shares.all_wrong() == []
 
 
 def test_a_service_that_is_down_sees_to_nothing(tmp_path: Path) -> None:
     with Shares(tmp_path, service_down_time=2) as shares:
         shares.service._hearts[0].stop()
-        end = time.monotonic() + 10
-        while not services(shares, "?state=down"):
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        eventually(lambda: services(shares, "?state=down"))
         assert ensure(shares, status=409)
 
 

@@ -472,7 +472,7 @@ def test_a_killed_worker_leaves_nothing_half(
         assert ready.wait(60)
         time.sleep(moments.uniform(0.1, 0.9))
         child.kill()
-        child.join(30)
+        child.join(60)
         driver = make(home)
         inventory = driver.inventory()
         assert inventory.leftovers == set()

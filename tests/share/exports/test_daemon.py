@@ -10,6 +10,7 @@ import pytest
 
 from pumice.kernel.drivers import BackendError
 from pumice.share.exports.daemon import Daemon, program, socket_directory
+from tests.support.waiting import LONG
 
 # Says that it is there, and leaves a child behind.
 SERVER = ["sh", "-c", 'sleep 1000 & echo $! > "$0.child"; touch "$0"; wait']
@@ -43,7 +44,7 @@ def test_a_process_is_started_and_ended_with_its_children(
     child = psutil.Process(int((tmp_path / "ready.child").read_text()))
     daemon.stop()
     assert not daemon.alive
-    child.wait(5)
+    child.wait(LONG)
     daemon.stop()
 
 

@@ -17,7 +17,8 @@ from pumice.share.exports.ganesha import GaneshaExporter
 from pumice.share.exports.ganesha_files import ExportFiles
 from pumice.share.exports.ganesha_server import GaneshaServer
 from tests.support.ganesha import NfsClient, ganesha_server
-from tests.support.tgtd import free_port
+from tests.support.ports import free_port
+from tests.support.waiting import LONG
 
 pytestmark = pytest.mark.real
 
@@ -227,7 +228,7 @@ def test_exports_outlive_the_server(tmp_path: Path, share: Path) -> None:
 
 
 def wait_until_absent(exporter: GaneshaExporter) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + LONG
     while time.monotonic() < deadline:
         exporter.start()
         time.sleep(0.01)

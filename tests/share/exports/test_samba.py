@@ -3,8 +3,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
@@ -16,6 +15,7 @@ from pumice.share.drivers.base import Applied, Rule
 from pumice.share.exports.samba import SambaExporter
 from pumice.share.exports.samba_server import SambaServer
 from tests.support.samba import PASSWORD, add_user, open_directory, samba_server, smbclient
+from tests.support.waiting import LONG, eventually
 
 pytestmark = pytest.mark.real
 
@@ -176,11 +176,11 @@ def test_clients_are_cut_off(server: SambaServer, exporter: SambaExporter, share
     with Session(server, USER) as joe, Session(server, OTHER) as ann:
         for session, name in ((joe, "joe"), (ann, "ann")):
             session.put(name)
-            wait_for((share / name).exists)
+            eventually((share / name).exists)
         exporter.apply("one", [Rule("ann", "user", OTHER)])
         assert "NT_STATUS_CONNECTION_" in joe.end_with("joe-late")
         ann.put("ann-later")
-        wait_for((share / "ann-later").exists)
+        eventually((share / "ann-later").exists)
         exporter.apply("one", [ANN])
         assert "NT_STATUS_CONNECTION_" in ann.end_with("ann-late")
     assert not list(share.glob("*-late"))
@@ -216,14 +216,7 @@ class Session:
     def end_with(self, name: str) -> str:
         """Write a last file; everything that smbclient said."""
         self.put(name)
-        return self._process.communicate("quit\n", timeout=20)[0]
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+        return self._process.communicate("quit\n", timeout=LONG)[0]
 
 
 def test_exports_outlive_the_server(tmp_path: Path, share: Path) -> None:
@@ -234,7 +227,7 @@ def test_exports_outlive_the_server(tmp_path: Path, share: Path) -> None:
         exporter.export("two", share, "second")
         exporter.apply("one", [JOE])
         os.kill(server.pid, signal.SIGKILL)
-        wait_for(lambda: not server.alive)
+        eventually(lambda: not server.alive)
         exporter.unexport("two")
         with pytest.raises(BackendError, match="no smbd runs"):
             exporter.apply("one", [JOE, ME])

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from tests.share.snapshots.conftest import World
 from tests.support.identity import PEOPLE, PROJECT_A
+from tests.support.waiting import eventually
 
 DETAIL = {
     "id",
@@ -168,8 +167,7 @@ def test_a_forced_deletion_takes_a_create_away(world: World) -> None:
     share = world.share()
     world.driver.dial("create_snapshot", hang=True)
     id = world.ok("POST", "/snapshots", {"snapshot": {"share_id": share}}, status=202)["snapshot"]["id"]
-    while not world.driver.calls["create_snapshot"]:
-        time.sleep(0.01)
+    eventually(lambda: world.driver.calls["create_snapshot"])
     world.ok("POST", f"/snapshots/{id}/action", {"force_delete": None}, status=202, who="admin_a")
     world.driver.release()
     assert world.rest(f"/snapshots/{id}") == "gone"

@@ -6,8 +6,8 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.support.ports import free_port
 from tests.support.servers.process import ADDRESS, Server
-from tests.support.tgtd import free_port
 
 
 class Etcd(Server):
@@ -52,6 +52,7 @@ class ZooKeeper(Server):
             "clientPort": self.port,
             "clientPortAddress": ADDRESS,
             "tickTime": 500,
+            "maxSessionTimeout": 60000,
             "admin.enableServer": "false",
             "4lw.commands.whitelist": "ruok",
         }

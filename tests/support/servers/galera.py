@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 from sqlalchemy.exc import OperationalError
 
+from tests.support.ports import free_port
 from tests.support.servers.process import ADDRESS, Server
 from tests.support.servers.sql import MariaDB
-from tests.support.tgtd import free_port
 
 CAUSAL = quote("SET SESSION wsrep_sync_wait=7")
 """Each statement sees what any node has committed before it."""

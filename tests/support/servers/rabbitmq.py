@@ -8,8 +8,8 @@ from typing import Self
 
 from kombu import Connection
 
+from tests.support.ports import free_port
 from tests.support.servers.process import ADDRESS, Server
-from tests.support.tgtd import free_port
 
 # Debian's commands of these names become another user before anything else.
 _PROGRAMS = Path("/usr/lib/rabbitmq/bin")

@@ -8,8 +8,8 @@ from pathlib import Path
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import OperationalError
 
+from tests.support.ports import free_port
 from tests.support.servers.process import ADDRESS, Server
-from tests.support.tgtd import free_port
 
 
 class SqlServer(Server):
