@@ -25,6 +25,7 @@ from tests.support.identity import HEADER, PEOPLE
 from tests.support.keystone import Cloud, keystone_authtoken
 from tests.support.ports import free_port
 from tests.support.processes import Process, until, write_configuration
+from tests.support.stepped import CLOCK
 
 PROJECT = PEOPLE["member_a"].project_id
 VOLUMES = f"/v3/{PROJECT}/volumes"
@@ -74,6 +75,23 @@ def create(port: int) -> str:
 def status(port: int, volume: str) -> str:
     answer = requests.get(f"http://127.0.0.1:{port}{VOLUMES}/{volume}", headers={HEADER: "member_a"}, timeout=60)
     return str(answer.json()["volume"]["status"])
+
+
+def test_a_scheduler_whose_clock_is_wrong_places_as_any_other(tmp_path: Path) -> None:
+    file, port = configured(tmp_path, "block", report_interval=1, service_down_time=20)
+    (tmp_path / "astray").mkdir()
+    astray = tmp_path / "astray" / file.name
+    astray.write_text(file.read_text())
+    clock = astray.with_name(CLOCK)
+    clock.write_text("3600")
+    scheduler = Process(astray, "block", "scheduler", module="tests.support.stepped")
+    with api(file, port) as served, scheduler, Process(file, "block", "volume") as worker:
+        for process in (served, scheduler, worker):
+            process.ready()
+        for seconds in ("3600", "-3600"):
+            clock.write_text(seconds)
+            volume = create(port)
+            until(lambda made=volume: status(port, made) == "available", f"it is placed by a clock {seconds} s off")
 
 
 def operations(file: Path) -> list[Operation]:

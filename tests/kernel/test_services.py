@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import datetime
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,11 +8,13 @@ import pytest
 from sqlalchemy import delete, select, update
 
 from pumice.kernel import services
-from pumice.kernel.db.base import Base, utcnow
+from pumice.kernel.db.base import Base
+from pumice.kernel.db.clock import later
 from pumice.kernel.db.engine import Database
 from pumice.kernel.errors import BadRequest, NotFound
 from pumice.kernel.services import Cluster, Identity, WorkerService
 from tests.support.databases import url_of
+from tests.support.waiting import LONG
 
 VOLUME = "cinder-volume"
 DOWN = 60
@@ -28,7 +29,7 @@ def db(tmp_path: Path) -> Iterator[Database]:
 
 
 def worker(host: str, cluster: str | None = None, zone: str = "nova", binary: str = VOLUME) -> Identity:
-    return Identity(host, binary, "volume", zone, cluster, {"volume.create": 2})
+    return Identity(host, binary, "volume", zone, cluster)
 
 
 def registered(db: Database, *identities: Identity) -> list[int]:
@@ -36,8 +37,7 @@ def registered(db: Database, *identities: Identity) -> list[int]:
 
 
 def aged(db: Database, service_id: int, seconds: float) -> None:
-    seen = utcnow() - datetime.timedelta(seconds=seconds)
-    db.write(lambda tx: tx.execute(update(WorkerService).filter_by(id=service_id).values(last_seen=seen)))
+    db.write(lambda tx: tx.execute(update(WorkerService).filter_by(id=service_id).values(last_seen=later(-seconds))))
 
 
 def hosts(db: Database, **filters: object) -> list[str]:
@@ -53,11 +53,10 @@ def get(db: Database, service_id: int) -> WorkerService:
 def test_registering_again_keeps_the_row_and_what_admins_set(db: Database) -> None:
     (first,) = registered(db, worker("a@one"))
     db.write(lambda tx: services.set_disabled(tx, "a@one", VOLUME, True, "repair"))
-    (second,) = registered(db, Identity("a@one", VOLUME, "volume", "z2", kinds={"volume.create": 3}))
+    (second,) = registered(db, Identity("a@one", VOLUME, "volume", "z2"))
     row = get(db, first)
     assert second == first
     assert (row.disabled, row.disabled_reason, row.availability_zone) == (True, "repair", "z2")
-    assert row.kinds == {"volume.create": 3}
 
 
 def test_workers_that_register_at_once_share_one_row(db: Database) -> None:
@@ -72,26 +71,28 @@ def test_workers_that_register_at_once_share_one_row(db: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    ("age", "up"), [(0, True), (DOWN - 1, True), (DOWN + 1, False), (-DOWN + 1, True), (-DOWN - 1, False)]
+    ("age", "up"),
+    [(0, True), (DOWN - 1, True), (DOWN, True), (DOWN + 1, False), (-DOWN + 1, True), (-DOWN - 1, False)],
 )
 def test_up_is_a_matter_of_age(age: int, up: bool) -> None:
-    now = utcnow()
-    row = WorkerService(last_seen=now - datetime.timedelta(seconds=age))
-    assert services.is_up(row, now, DOWN) is up
+    assert services.is_up(WorkerService(age=age), DOWN) is up
 
 
-def test_exactly_the_down_time_is_still_up() -> None:
-    now = utcnow()
-    assert services.is_up(WorkerService(last_seen=now - datetime.timedelta(seconds=DOWN)), now, DOWN)
+@pytest.mark.parametrize("seconds", [0, 90, -90])
+def test_the_age_is_that_of_the_databases_clock(db: Database, seconds: int) -> None:
+    (service,) = registered(db, worker("a@one"))
+    if seconds:
+        aged(db, service, seconds)
+    assert seconds - 1 < get(db, service).age < seconds + LONG
 
 
 def test_a_beat_brings_it_up_again(db: Database) -> None:
     (service,) = registered(db, worker("a@one"))
     aged(db, service, 300)
-    assert not services.is_up(get(db, service), utcnow(), DOWN)
+    assert not services.is_up(get(db, service), DOWN)
     assert db.write(lambda tx: services.beat(tx, service, backend_state="down"))
     row = get(db, service)
-    assert services.is_up(row, utcnow(), DOWN)
+    assert services.is_up(row, DOWN)
     assert (row.report_count, row.backend_state) == (1, "down")
 
 
@@ -189,7 +190,7 @@ def test_clusters_add_up_their_services(db: Database) -> None:
     aged(db, old, 100)
     aged(db, gone, 100)
     with db.read() as tx:
-        c, d = services.clusters(tx, utcnow(), DOWN)
+        c, d = services.clusters(tx, DOWN)
     assert (c.name, c.binary, c.is_up, c.num_hosts, c.num_down_hosts) == ("c", VOLUME, True, 2, 1)
     assert (d.name, d.is_up, d.num_hosts, d.num_down_hosts) == ("d", False, 1, 1)
     assert c.last_heartbeat is not None
@@ -212,7 +213,7 @@ def test_clusters_filtered(db: Database, filters: dict[str, object], expected: l
     aged(db, gone, 100)
     db.write(lambda tx: services.set_cluster_disabled(tx, "c", VOLUME, True))
     with db.read() as tx:
-        assert [state.name for state in services.clusters(tx, utcnow(), DOWN, **filters)] == expected
+        assert [state.name for state in services.clusters(tx, DOWN, **filters)] == expected
 
 
 def test_a_zone_needs_one_enabled_service(db: Database) -> None:

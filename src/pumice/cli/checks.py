@@ -27,7 +27,6 @@ from pumice.kernel import config, services
 from pumice.kernel.auth.middleware import SECTION
 from pumice.kernel.bus import NO_BROKER, make_bus
 from pumice.kernel.db import schema
-from pumice.kernel.db.base import utcnow
 from pumice.kernel.db.engine import Database
 from pumice.kernel.locks import Locks
 from pumice.kernel.operations.model import queue_depths
@@ -243,8 +242,7 @@ def workers(case: Case) -> Findings:
     for row in rows:
         where = f"{row.binary} on {row.host}"
         if not _up(case, row):
-            seconds = (utcnow() - row.last_seen).total_seconds()
-            yield wrong(f"{where} has not reported for {seconds:.0f} s.", "Start it again, or see its log.")
+            yield wrong(f"{where} has not reported for {row.age:.0f} s.", "Start it again, or see its log.")
         elif row.backend_state != "up":
             yield wrong(f"{where} runs, but its backend is down.", "Its log says what the backend lacks.")
         elif row.disabled or row.frozen:
@@ -261,7 +259,7 @@ def workers(case: Case) -> Findings:
 
 
 def _up(case: Case, row: services.WorkerService) -> bool:
-    return services.is_up(row, utcnow(), case.conf.service_down_time)
+    return services.is_up(row, case.conf.service_down_time)
 
 
 def backends(case: Case) -> Findings:

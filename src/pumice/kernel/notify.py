@@ -11,6 +11,7 @@ import datetime
 import logging
 import random
 import threading
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
@@ -24,6 +25,7 @@ from stevedore import driver
 from pumice.kernel.bus import NO_BROKER
 from pumice.kernel.config import ConfigError
 from pumice.kernel.db.base import Base, new_id, utcnow
+from pumice.kernel.db.clock import later
 from pumice.kernel.db.engine import Database, TryAgain, after_commit, changed
 
 LOG = logging.getLogger(__name__)
@@ -32,7 +34,7 @@ GROUP = "oslo_messaging_notifications"
 DRIVERS = "oslo.messaging.notify.drivers"
 NAMESPACE = uuid.UUID("5f0b3a52-6f2e-4b0c-9d53-0e1f6a1d7c55")
 BATCH = 50
-CLAIM = datetime.timedelta(seconds=60)
+CLAIM_SECONDS = 60.0
 POLL_SECONDS = 5.0
 """How soon rows of processes that died, or do not deliver themselves, are found."""
 LONGEST_WAIT_SECONDS = 60.0
@@ -125,12 +127,12 @@ class Notifier:
         """
         if self._delivery is None or not self._waiting():
             return 0
-        give_up = utcnow() + CLAIM / 2
+        give_up = time.monotonic() + CLAIM_SECONDS / 2
         rows = self._db.write(lambda tx: _claim(tx, self._me))
         sent = []
         for row in rows:
             # A driver that is slow may not outlast the claim, or another process would deliver the same meanwhile.
-            if self._stop.is_set() or utcnow() > give_up or not self._delivery.send(row):
+            if self._stop.is_set() or time.monotonic() > give_up or not self._delivery.send(row):
                 break
             sent.append(row.sequence)
         self._failures = 0 if len(sent) == len(rows) else self._failures + 1
@@ -161,13 +163,13 @@ class Notifier:
 
 def _claim(tx: Session, me: str) -> Sequence[Notification]:
     """The oldest rows, claimed; none while one of them is somebody else's, for then he delivers in order."""
-    rows = tx.scalars(select(Notification).order_by(Notification.sequence).limit(BATCH)).all()
-    now = utcnow()
-    if any(row.claimed_by not in {None, me} and row.claimed_until and row.claimed_until > now for row in rows):
+    free = or_(Notification.claimed_by.is_(None), Notification.claimed_by == me, Notification.claimed_until <= later())
+    oldest = tx.execute(select(Notification, free).order_by(Notification.sequence).limit(BATCH)).all()
+    if not all(is_free for _, is_free in oldest):
         return ()
-    free = or_(Notification.claimed_by.is_(None), Notification.claimed_by == me, Notification.claimed_until <= now)
+    rows = [row for row, _ in oldest]
     claim = update(Notification).where(Notification.sequence.in_([row.sequence for row in rows]), free)
-    if changed(tx, claim.values(claimed_by=me, claimed_until=now + CLAIM)) != len(rows):
+    if changed(tx, claim.values(claimed_by=me, claimed_until=later(CLAIM_SECONDS))) != len(rows):
         raise TryAgain
     return rows
 

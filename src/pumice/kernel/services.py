@@ -1,22 +1,24 @@
 """Which workers there are: what they serve, when they last reported, and who of them takes no new work.
 
 A row is a worker's promise: one a host and binary. Whether it is up is nowhere stored; `is_up` computes it from
-the last report at the moment of the question.
+the last report at the moment of the question. Both moments are those of the database's clock: a worker or a reader
+whose own clock is wrong changes nothing.
 """
 
 from __future__ import annotations
 
 import datetime
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from oslo_db import exception as db_errors
 from sqlalchemy import String, UniqueConstraint, or_, select, update
-from sqlalchemy.orm import Mapped, Session, mapped_column
+from sqlalchemy.orm import Mapped, Session, column_property, mapped_column
 
 from pumice.kernel.db.base import Base, utcnow
+from pumice.kernel.db.clock import later, since
 from pumice.kernel.db.engine import TryAgain, changed
 from pumice.kernel.errors import BadRequest, NotFound
 
@@ -41,7 +43,8 @@ class Member:
 
 
 class WorkerService(Member, Base):
-    """`kinds`: the operation kinds that the worker knows, each with the newest version of its arguments."""
+    """`age`: seconds since the last report when the row was read. `kinds` is written empty, since the schema wants it,
+    until a release drops it."""
 
     __tablename__ = "services"
     __table_args__ = (UniqueConstraint("host", "binary"),)
@@ -53,7 +56,8 @@ class WorkerService(Member, Base):
     backend_state: Mapped[str] = mapped_column(String(16), default="up")
     kinds: Mapped[dict[str, Any]] = mapped_column(default=dict)
     report_count: Mapped[int] = mapped_column(default=0)
-    last_seen: Mapped[datetime.datetime] = mapped_column(default=utcnow, index=True)
+    last_seen: Mapped[datetime.datetime] = mapped_column(default=later(), index=True)
+    age: Mapped[float] = column_property(since(last_seen))
 
 
 class Cluster(Member, Base):
@@ -75,17 +79,16 @@ class Identity:
     topic: str
     availability_zone: str = "nova"
     cluster: str | None = None
-    kinds: Mapping[str, int] = field(default_factory=dict)
 
 
-def is_up(row: WorkerService, now: datetime.datetime, service_down_time: int) -> bool:
-    """Whether the last report is at most `service_down_time` seconds from `now` (clocks differ: either way)."""
-    return abs((now - row.last_seen).total_seconds()) <= service_down_time
+def is_up(row: WorkerService, service_down_time: int) -> bool:
+    """Whether the last report is at most `service_down_time` seconds old (or ahead: nodes of a database may differ)."""
+    return abs(row.age) <= service_down_time
 
 
 def up(row: WorkerService, req: Request) -> bool:
     """Whether the worker's last report is recent enough."""
-    return is_up(row, utcnow(), req.service.conf.service_down_time)
+    return is_up(row, req.service.conf.service_down_time)
 
 
 def state_word(row: WorkerService, req: Request) -> str:
@@ -136,8 +139,7 @@ def register(tx: Session, identity: Identity) -> int:
     row.topic = identity.topic
     row.cluster = identity.cluster
     row.availability_zone = identity.availability_zone
-    row.kinds = dict(identity.kinds)
-    row.last_seen = utcnow()
+    row.last_seen = later()
     tx.add(row)
     try:
         tx.flush()
@@ -158,7 +160,7 @@ def _take_over_flags(tx: Session, row: WorkerService, name: str) -> None:
 
 def beat(tx: Session, service_id: int, *, backend_state: str = "up") -> bool:
     """Report. False: the row is gone, and the worker has to register again."""
-    values = {"last_seen": utcnow(), "report_count": WorkerService.report_count + 1, "backend_state": backend_state}
+    values = {"last_seen": later(), "report_count": WorkerService.report_count + 1, "backend_state": backend_state}
     return changed(tx, update(WorkerService).where(WorkerService.id == service_id).values(values)) == 1
 
 
@@ -237,7 +239,7 @@ class ClusterState:
     updated_at: datetime.datetime | None
 
 
-def clusters(tx: Session, now: datetime.datetime, service_down_time: int, **filters: Any) -> list[ClusterState]:
+def clusters(tx: Session, service_down_time: int, **filters: Any) -> list[ClusterState]:
     """All clusters whose fields (those of `ClusterState`) equal what is given, by name."""
     members: defaultdict[tuple[str | None, str], list[WorkerService]] = defaultdict(list)
     for service in tx.scalars(select(WorkerService).where(WorkerService.cluster.is_not(None))):
@@ -245,7 +247,7 @@ def clusters(tx: Session, now: datetime.datetime, service_down_time: int, **filt
     states = []
     for row in tx.scalars(select(Cluster).order_by(Cluster.name, Cluster.binary)):
         services = members[row.name, row.binary]
-        up = sum(is_up(service, now, service_down_time) for service in services)
+        up = sum(is_up(service, service_down_time) for service in services)
         state = ClusterState(
             name=row.name,
             binary=row.binary,

@@ -165,14 +165,26 @@ def test_what_also_refuses_leaves_everything_as_it_was(db: Database, journal: Jo
     assert (operation.state, operation.queue) == (State.RUNNING, "q")
 
 
-def test_an_operation_put_back_by_a_clock_that_is_wrong_does_not_wait_for_its_time(
-    db: Database, journal: Journal, monkeypatch: pytest.MonkeyPatch
+def test_an_operation_put_back_while_the_databases_clock_was_wrong_does_not_wait_for_its_time(
+    db: Database, journal: Journal
 ) -> None:
     claimed = Claims(journal, ME, ["q"]).claim(paint(journal, add_thing(db)))
     assert claimed is not None
-    monkeypatch.setattr("pumice.kernel.operations.journal.utcnow", lambda: utcnow() + datetime.timedelta(hours=1))
     journal.conclude(claimed, Next("run", delay=1))
+    misdated = update(Operation).values(not_before=utcnow() + datetime.timedelta(hours=1))
+    db.write(lambda tx: changed(tx, misdated))
     assert Claims(journal, ME, ["q"]).claim(claimed.id) is not None
+
+
+@pytest.mark.parametrize("hours", [-30, 30])
+def test_a_process_whose_clock_is_wrong_changes_no_time_that_counts(
+    db: Database, journal: Journal, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    monkeypatch.setattr("pumice.kernel.operations.journal.utcnow", lambda: utcnow() + datetime.timedelta(hours=hours))
+    claimed = Claims(journal, ME, ["q"]).claim(paint(journal, add_thing(db)))
+    assert claimed is not None
+    journal.conclude(claimed, Next("dry", delay=50))
+    assert Claims(journal, ME, ["q"]).claim(claimed.id) is None
 
 
 def test_a_delayed_operation_is_not_claimed_before_its_time(db: Database, journal: Journal) -> None:

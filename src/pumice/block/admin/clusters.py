@@ -10,7 +10,6 @@ from pumice.block.admin import binaries
 from pumice.block.admin.shapes import ClusterDetail, ClusterSummary, DisabledCluster
 from pumice.kernel import services
 from pumice.kernel.api.views import View
-from pumice.kernel.db.base import utcnow
 from pumice.kernel.errors import BadRequest, NotFound
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def _list(req: Request, view: type[View]) -> dict[str, Any]:
 
 
 def _find(tx: Session, req: Request, **filters: Any) -> list[services.ClusterState]:
-    return services.clusters(tx, utcnow(), req.service.conf.service_down_time, **filters)
+    return services.clusters(tx, req.service.conf.service_down_time, **filters)
 
 
 def _filters(req: Request) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from collections.abc import Collection
 from sqlalchemy import UpdateBase, select, update
 from sqlalchemy.orm import Session
 
-from pumice.kernel.db.base import utcnow
 from pumice.kernel.db.engine import changed
 from pumice.kernel.operations.journal import Journal
 from pumice.kernel.operations.model import Operation, State
@@ -30,7 +29,7 @@ class Claims:
         another since somebody told us of it), or of an unknown kind."""
         statement = update(Operation).where(
             Operation.id == id,
-            due(utcnow()),
+            due(),
             Operation.kind.in_(self._kinds),
             Operation.queue.in_(self._queues),
         )

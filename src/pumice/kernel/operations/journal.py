@@ -5,7 +5,6 @@ Workers get them by `kernel.operations.claims`; `kernel.operations.worker` adds 
 
 from __future__ import annotations
 
-import datetime
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,6 +17,7 @@ from pumice.kernel import moves
 from pumice.kernel.auth.context import RequestContext
 from pumice.kernel.bus import Bus
 from pumice.kernel.db.base import Moving, new_id, utcnow
+from pumice.kernel.db.clock import later
 from pumice.kernel.db.engine import Database, after_commit, changed, proven_by
 from pumice.kernel.messages import Code, Messages
 from pumice.kernel.moves import End, Guard, Superseded
@@ -80,7 +80,6 @@ class Journal:
         :param queue: "scheduler", or a backend's
         :param holds: ids of resources that it reads from and that must not go away before it has ended
         """
-        now = utcnow()
         operation = Operation(
             id=id,
             kind=kind.name,
@@ -93,10 +92,9 @@ class Journal:
             user_id=context.user_id,
             request_id=context.request_id,
             args=dict(args or {}),
-            deadline=now + datetime.timedelta(seconds=kind.seconds or self._seconds),
+            deadline=later(kind.seconds or self._seconds),
             shown=shown,
             state=State.QUEUED,
-            created_at=now,
         )
         tx.add(operation)
         tx.add_all([Hold(id=new_id(), operation_id=id, resource_id=held) for held in holds])
@@ -319,7 +317,7 @@ class Journal:
         values["checkpoint"] = {**operation.checkpoint, **outcome.checkpoint}
         values["queue"] = outcome.queue or operation.queue
         if outcome.delay:
-            values["not_before"] = utcnow() + datetime.timedelta(seconds=outcome.delay)
+            values["not_before"] = later(outcome.delay)
         own(tx, mine(operation).values(values))
         if kind.model and outcome.values:
             moves.amend(tx, kind.model, operation.resource_id, operation_id=operation.id, **outcome.values)
@@ -333,8 +331,7 @@ class Journal:
         if outcome.signal in (kept or {}):
             self.ring(tx, operation)
         else:
-            until = utcnow() + datetime.timedelta(seconds=outcome.timeout)
-            values |= {"state": State.WAITING, "signal": outcome.signal, "not_before": until}
+            values |= {"state": State.WAITING, "signal": outcome.signal, "not_before": later(outcome.timeout)}
         own(tx, mine(operation).values(values))
 
     def _tell(self, tx: Session, operation: Operation, kind: Kind, phase: str, row: Any = None) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Update, UpdateBase, and_, or_, update
 from sqlalchemy.orm import Session
 
 from pumice.kernel.db.base import utcnow
+from pumice.kernel.db.clock import later
 from pumice.kernel.db.engine import changed
-from pumice.kernel.operations.model import Operation, State
+from pumice.kernel.operations.model import LIVE, Operation, State
 
 LONGEST_DELAY = 60.0
 """Seconds; steps ask to be run again after a few (`Next.delay`)."""
@@ -44,15 +44,21 @@ def hold(tx: Session, operation: Operation) -> None:
     own(tx, mine(operation).values(updated_at=utcnow()))
 
 
-def due(now: datetime.datetime) -> ColumnElement[bool]:
+def due() -> ColumnElement[bool]:
     """Whether an operation may be claimed: a queued one from its `not_before` on, a waiting one when its time is over.
 
-    A queued one that would wait for longer than any step asks for was put back by somebody whose clock was wrong.
+    A queued one that would wait for longer than any step asks for was put back before the database's clock was. What
+    is `late` is ended instead.
     """
-    too_late = now + datetime.timedelta(seconds=LONGEST_DELAY)
-    misdated = and_(Operation.state == State.QUEUED, Operation.not_before > too_late)
+    misdated = and_(Operation.state == State.QUEUED, Operation.not_before > later(LONGEST_DELAY))
     rests = Operation.state.in_((State.QUEUED, State.WAITING))
-    return and_(rests, or_(Operation.not_before.is_(None), Operation.not_before <= now, misdated))
+    now = or_(Operation.not_before.is_(None), Operation.not_before <= later(), misdated)
+    return and_(rests, now, Operation.deadline > later())
+
+
+def late() -> ColumnElement[bool]:
+    """Whether an operation is past its deadline and has not ended."""
+    return and_(Operation.state.in_(LIVE), Operation.deadline <= later())
 
 
 def claimed(owner: str) -> dict[str, Any]:

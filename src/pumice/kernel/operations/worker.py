@@ -7,7 +7,6 @@ may die at any instruction.
 
 from __future__ import annotations
 
-import datetime
 import logging
 import queue
 import random
@@ -29,8 +28,8 @@ from pumice.kernel.operations.claims import Claims
 from pumice.kernel.operations.journal import Journal, doorbell
 from pumice.kernel.operations.kinds import Done, Failure, Outcome
 from pumice.kernel.operations.leases import Life, Watch
-from pumice.kernel.operations.model import LIVE, Lane, Operation, State
-from pumice.kernel.operations.ownership import LeaseLost, due, mine, own
+from pumice.kernel.operations.model import Lane, Operation, State
+from pumice.kernel.operations.ownership import LeaseLost, due, late, mine, own
 
 LOG = logging.getLogger(__name__)
 
@@ -266,8 +265,6 @@ class Worker:
         kind = self.journal.kinds[operation.kind]
         if operation.fences > kind.takeovers:
             raise Failure("given up: the workers that ran it died again and again")
-        if operation.deadline <= utcnow():
-            raise Failure(TOO_LATE)
         return kind.steps[operation.step](run)
 
     # Leases
@@ -303,12 +300,11 @@ class Worker:
 
     def sweep(self) -> None:
         """Find what no doorbell told of: queued work, work of dead owners, work past its deadline."""
-        now = utcnow()
         with self.journal.db.read() as tx:
             mine = Operation.queue.in_(list(self.queues))
             order = (Operation.created_at, Operation.id)
             queued = tx.execute(
-                select(Operation.id, Operation.lane).where(mine, due(now)).order_by(*order).limit(SWEEP_BATCH)
+                select(Operation.id, Operation.lane).where(mine, due()).order_by(*order).limit(SWEEP_BATCH)
             ).all()
             running = list(tx.scalars(select(Operation).where(mine, Operation.state == State.RUNNING)))
         with self._lock:
@@ -319,7 +315,7 @@ class Worker:
             self._lanes[Lane(row.lane)].put(row.id)
         for operation in self._watch.dead(running):
             self._each(self._adopt, operation)
-        for operation in self._late(now):
+        for operation in self._late():
             self._each(self._expire, operation)
 
     def _each(self, work: Callable[[Operation], None], operation: Operation) -> None:
@@ -337,13 +333,13 @@ class Worker:
             self._claims.hand_back(taken)
             self._lanes[Lane(taken.lane)].put(taken.id)
 
-    def _late(self, now: datetime.datetime) -> Sequence[Operation]:
+    def _late(self) -> Sequence[Operation]:
         """What is past its deadline and has nobody who will end it: unserved queues, and steps of ours that hang."""
-        late = [Operation.state.in_(LIVE), Operation.deadline <= now, Operation.kind.in_(list(self.journal.kinds))]
+        ours = [Operation.kind.in_(list(self.journal.kinds))]
         if not self._all_queues:
-            late.append(Operation.queue.in_(list(self.queues)))
+            ours.append(Operation.queue.in_(list(self.queues)))
         with self.journal.db.read() as tx:
-            return tx.scalars(select(Operation).where(*late).limit(SWEEP_BATCH)).all()
+            return tx.scalars(select(Operation).where(late(), *ours).limit(SWEEP_BATCH)).all()
 
     def _expire(self, operation: Operation) -> None:
         self.journal.expire(operation, TOO_LATE)

@@ -11,7 +11,6 @@ from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from pumice.kernel import services
-from pumice.kernel.db.base import utcnow
 from pumice.kernel.db.engine import Database
 from pumice.kernel.scheduling.pool import BackendState, Pool, PoolState, state_of
 
@@ -131,11 +130,10 @@ def _is(row: Row[Any] | None, version: int) -> bool:
 
 def backend_states(tx: Session, binary: str, service_down_time: int) -> Iterable[BackendState]:
     """What the services table says of the backends; that of a cluster is up while one of its workers is."""
-    now = utcnow()
     states: dict[str, BackendState] = {}
     for row in services.find(tx, binary=binary):
         name = row.cluster or row.host
-        up = services.is_up(row, now, service_down_time) and row.backend_state == "up"
+        up = services.is_up(row, service_down_time) and row.backend_state == "up"
         before = states.get(name)
         states[name] = BackendState(
             name=name,
