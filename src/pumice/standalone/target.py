@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,8 @@ from typing import Any
 
 import psutil
 
+from pumice.block.drivers.tgtd import Mode, Op, Tgtd
+from pumice.kernel.drivers import BackendError
 from pumice.kernel.files import write_private
 
 from . import ports
@@ -144,9 +145,12 @@ class TargetDaemon:
             time.sleep(0.01)
 
     def _answers(self) -> bool:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
-            link.settimeout(2)
-            return link.connect_ex(str(self._listening)) == 0
+        # A whole request, for tgtd may turn for ever about a connection that ends without one.
+        try:
+            Tgtd(str(self._listening)).call(Mode.ACCOUNT, Op.SHOW)
+        except BackendError:
+            return False
+        return True
 
     def _last_words(self) -> str:
         lines = (self._directory / "tgtd.log").read_text(errors="replace").strip().splitlines()
