@@ -15,6 +15,8 @@ from pumice.kernel.db.engine import Database
 LOG = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0
+STOP_SECONDS = 5.0
+"""For which a stop waits for a report that is under way: it may try for long to reach the database."""
 
 
 class Heart:
@@ -55,7 +57,7 @@ class Heart:
 
     def stop(self) -> None:
         self._stop.set()
-        self._thread.join()
+        self._thread.join(STOP_SECONDS)
 
     def _run(self) -> None:
         while not self._stop.wait(min(self._interval, RETRY_SECONDS) if self._failing else self._interval):

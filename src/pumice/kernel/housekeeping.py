@@ -22,6 +22,8 @@ LOG = logging.getLogger(__name__)
 BATCH = 1000
 """Rows removed in one transaction: none of them is ever long."""
 LONGEST_PAUSE = 3600.0
+STOP_SECONDS = 5.0
+"""For which a stop waits for what is under way: it may try for long to reach the database."""
 
 
 class Periodic:
@@ -40,7 +42,7 @@ class Periodic:
     def stop(self) -> None:
         self._stop.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(STOP_SECONDS)
 
     @property
     def stopping(self) -> bool:

@@ -10,6 +10,7 @@ import logging
 import os
 import queue
 import threading
+import time
 import uuid
 import warnings
 from collections.abc import Callable
@@ -36,6 +37,8 @@ LOG = logging.getLogger(__name__)
 EXCHANGE = "pumice"
 STOP_SECONDS = 5
 RETRY_SECONDS = 3
+_NOT_FOUND = 404
+"""AMQP's reply code."""
 
 
 def messaging_conf(conf: cfg.ConfigOpts) -> cfg.ConfigOpts:
@@ -110,9 +113,9 @@ class _Listener:
             self._stopped.set()
         self._ending.start()
 
-    def wait(self) -> None:
+    def wait(self, seconds: float = 2.0 * STOP_SECONDS) -> None:
         """Let callbacks that run come to their end, after `end`."""
-        self._ending.join(2 * STOP_SECONDS)
+        self._ending.join(seconds)
 
     def _leave(self) -> None:
         if self._server is None:
@@ -123,6 +126,11 @@ class _Listener:
             self._server.wait(timeout=STOP_SECONDS)
         except oslo_messaging.server.TaskTimeout:
             LOG.warning("a callback of %s is still running", self._target.topic)
+
+
+def _nobody_listens(error: Exception) -> bool:
+    """Whether a message found no exchange: the broker removes a topic's with the last who has subscribed to it."""
+    return getattr(error.__context__, "code", None) == _NOT_FOUND
 
 
 class MessagingBus:
@@ -167,8 +175,9 @@ class MessagingBus:
             listeners = list(self._listeners)
         for listener in listeners:
             listener.end()
+        deadline = time.monotonic() + 2 * STOP_SECONDS
         for listener in listeners:
-            listener.wait()
+            listener.wait(max(0.0, deadline - time.monotonic()))
         try:
             self._outbox.put_nowait(None)
         except queue.Full:
@@ -211,6 +220,8 @@ class MessagingBus:
                 client.prepare(topic=mail.topic, fanout=mail.fanout).cast({}, "receive", message=mail.message)
                 failing = False
             except Exception as error:
+                if mail.fanout and _nobody_listens(error):
+                    continue
                 self.dropped += 1
                 # Once an outage, not once a message.
                 LOG.log(
