@@ -3,6 +3,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from pumice.kernel.files import exclusive, write_private
 
 
@@ -27,3 +29,12 @@ def test_threads_take_turns(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(count, range(40)))
     assert counter.read_text() == "40"
+
+
+def test_a_lock_file_is_not_followed_to_another(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("kept")
+    (tmp_path / "lock").symlink_to(other)
+    with pytest.raises(OSError, match="symbolic links"), exclusive(tmp_path / "lock"):
+        pass
+    assert other.read_text() == "kept"

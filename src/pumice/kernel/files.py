@@ -16,7 +16,7 @@ def exclusive(path: Path) -> Iterator[None]:
 
     A lock by flock belongs to the open file, so it stands between threads as well as between processes.
     """
-    with path.open("w") as lock:
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -32,6 +32,14 @@ def write_private(path: Path, text: str) -> None:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def give_to_owner_of_directory(path: Path) -> None:
+    """Let what root makes belong to the user whose directory it lies in, who is to open it too; of others nothing."""
+    if os.geteuid() == 0:
+        directory = path.parent.stat()
+        # Never through a link: the directory's owner may have put one there, to be given what it leads to.
+        os.chown(path, directory.st_uid, directory.st_gid, follow_symlinks=False)
 
 
 def sync_directory(path: Path) -> None:

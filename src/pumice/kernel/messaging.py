@@ -223,8 +223,11 @@ class MessagingBus:
                 if mail.fanout and _nobody_listens(error):
                     continue
                 self.dropped += 1
-                # Once an outage, not once a message.
+                # Once an outage, not once a message; a broker that is away is no news that needs a traceback.
                 LOG.log(
-                    logging.DEBUG if failing else logging.WARNING, "the broker takes nothing: %s", error, exc_info=True
+                    logging.DEBUG if failing else logging.WARNING,
+                    "the broker takes nothing: %s",
+                    error,
+                    exc_info=failing,
                 )
                 failing = True

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pumice.kernel.db.base import new_id
-from pumice.kernel.files import exclusive, write_private
+from pumice.kernel.files import exclusive, give_to_owner_of_directory, write_private
 from pumice.kernel.operations.model import Operation
 
 
@@ -31,10 +31,13 @@ class Life:
 
     def __init__(self, directory: Path, host: str = "") -> None:
         directory.mkdir(parents=True, exist_ok=True)
+        # Workers of backends run as root, schedulers do not, and whoever starts first makes the directory.
+        give_to_owner_of_directory(directory)
         self.place = f"{host or socket.gethostname()}:{_id_of(directory)}"
         self.owner = f"{self.place}:{new_id()}"
         self._path = directory / self.owner.replace("/", "_")
         self._file: int | None = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        give_to_owner_of_directory(self._path)
         fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def end(self) -> None:
@@ -95,6 +98,8 @@ def _id_of(directory: Path) -> str:
     """Made by the first worker that has its lock file there."""
     path = directory / "id"
     with exclusive(directory / "id.lock"):
+        give_to_owner_of_directory(directory / "id.lock")
         if not path.exists():
             write_private(path, secrets.token_hex(8))
+        give_to_owner_of_directory(path)
         return path.read_text()
