@@ -11,7 +11,7 @@ import pytest
 from falcon.testing import Result
 
 from pumice.block.service import BlockService
-from tests.support.atonce import at_once, codes, held, winner
+from tests.support.atonce import at_once, codes, held, made_once, winner
 from tests.support.blockservice import Block
 from tests.support.waiting import eventually
 
@@ -32,6 +32,18 @@ def test_fifty_creates_against_a_quota_of_ten(tmp_path: Path) -> None:
                 assert block.rest(f"/volumes/{answer.json['volume']['id']}") == "available"
         assert block.all_wrong() == []
         assert block.call("GET", "/limits").json["limits"]["absolute"]["totalVolumesUsed"] == 10
+
+
+def test_of_creates_with_one_key_one_is_done_and_all_are_told_of_it(tmp_path: Path) -> None:
+    with Block(tmp_path, quota_volumes=1, quota_snapshots=1) as block:
+        volume = made_once(lambda: block.call("POST", "/volumes", {"volume": {"size": 1}}, key="v"), 202)
+        assert block.rest(f"/volumes/{volume}") == "available"
+        wanted = {"snapshot": {"volume_id": volume}}
+        snapshot = made_once(lambda: block.call("POST", "/snapshots", wanted, key="s"), 202)
+        assert block.rest(f"/snapshots/{snapshot}") == "available"
+        limits = block.call("GET", "/limits").json["limits"]["absolute"]
+        assert (limits["totalVolumesUsed"], limits["totalSnapshotsUsed"]) == (1, 1)
+        assert block.all_wrong() == []
 
 
 def test_two_schedulers_fill_a_pool_to_the_last_gib_and_not_further(tmp_path: Path) -> None:

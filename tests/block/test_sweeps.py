@@ -46,7 +46,9 @@ class BlockThings(Things):
             "POST /volumes/{id}/action os-reset_status": {"status": "error", "attach_status": "detached"},
             "POST /volumes/{id}/action os-set_image_metadata": {"metadata": {"a": "b"}},
             "POST /volumes/{id}/action revert": {"snapshot_id": self._ids["snapshots"]},
-            "POST /types": {"volume_type": {"name": "t", "description": "d", "extra_specs": {"a": "b"}}},
+            "POST /types": {
+                "volume_type": {"name": f"t{self.number()}", "description": "d", "extra_specs": {"a": "b"}}
+            },
             "POST /types/{type_id}/extra_specs": {"extra_specs": {"a": "b"}},
             "PUT /os-quota-sets/{id}": {"quota_set": {"volumes": -1, "gigabytes": "-1"}},
             "PUT /os-quota-class-sets/{name}": {"quota_class_set": {"volumes": -1}},
@@ -95,6 +97,7 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockThings]:
 
 class TestBlock(Swept):
     api = API
+    adds_nothing = frozenset({"POST /workers/cleanup"})
 
     def test_a_stranger_uses_no_id_in_a_body(self, things: BlockThings) -> None:
         ids = things.ids()

@@ -18,7 +18,7 @@ STEP = """
 from alembic import op
 from sqlalchemy import Column, String
 
-revision, down_revision = "0002_0001", "0001"
+revision, down_revision = "0003_0002", "0002_0001"
 
 
 def upgrade():
@@ -31,8 +31,8 @@ def next_release(directory: Path) -> Path:
     code = directory / "pumice"
     shutil.copytree(Path(pumice.__path__[0]), code, ignore=shutil.ignore_patterns("__pycache__"))
     block = code / "block"
-    (block / "migrations" / "versions" / "0002_mood.py").write_text(STEP)
-    (block / "migrations" / "__init__.py").write_text('NEWEST = "0002_0001"\n')
+    (block / "migrations" / "versions" / "0003_mood.py").write_text(STEP)
+    (block / "migrations" / "__init__.py").write_text('NEWEST = "0003_0002"\n')
     model = block / "volumes" / "model.py"
     column = '    size: Mapped[int]\n    mood: Mapped[str] = mapped_column(String(36), default="glad")\n'
     assert "    size: Mapped[int]\n" in model.read_text()
@@ -65,7 +65,7 @@ def test_both_releases_work_together(tmp_path: Path) -> None:
             text=True,
             check=True,
         )
-        assert upgraded.stdout == "0002_0001\n"
+        assert upgraded.stdout == "0003_0002\n"
         available(create(port))
 
         # Workers of the new release do what an API of the old one accepts,

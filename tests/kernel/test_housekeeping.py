@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import select, update
 
 from pumice.kernel import housekeeping
+from pumice.kernel.answered import Answered
 from pumice.kernel.config import load
 from pumice.kernel.db.base import utcnow
 from pumice.kernel.db.engine import Database
@@ -29,7 +30,8 @@ def db(tmp_path: Path) -> Iterator[Database]:
 @pytest.fixture
 def keeper(db: Database, monkeypatch: pytest.MonkeyPatch) -> Housekeeping:
     monkeypatch.setattr(housekeeping, "BATCH", 2)
-    return Housekeeping(db, load("block", (), {"operations": {"retention": 3600}}))
+    options = {"DEFAULT": {"idempotency_key_retention": 60}, "operations": {"retention": 3600}}
+    return Housekeeping(db, load("block", (), options))
 
 
 def test_expired_messages_go_however_many_batches_they_are(db: Database, keeper: Housekeeping) -> None:
@@ -68,3 +70,15 @@ def test_operations_go_when_they_ended_long_ago(db: Database, keeper: Housekeepi
     with db.read() as tx:
         assert set(tx.scalars(select(Operation.id))) == {new, running}
     journal.bus.close()
+
+
+def test_answers_go_when_their_requests_are_not_repeated_any_more(db: Database, keeper: Housekeeping) -> None:
+    def answered(name: str, seconds: int) -> Answered:
+        asked = utcnow() - datetime.timedelta(seconds=seconds)
+        hashes = {"key_hash": name, "request_hash": name}
+        return Answered(**hashes, id=name, project_id=PROJECT, answer={}, headers={}, created_at=asked)
+
+    db.write(lambda tx: tx.add_all([answered("new", 5), *(answered(f"old {n}", 90) for n in range(3))]))
+    keeper.clean()
+    with db.read() as tx:
+        assert tx.scalars(select(Answered.id)).all() == ["new"]

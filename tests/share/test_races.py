@@ -22,7 +22,7 @@ from pumice.kernel.scheduling.view import PoolView, backend_states
 from pumice.share.service import ShareService
 from pumice.share.shares.model import ShareInstance
 from pumice.share.shares.placement import request_of
-from tests.support.atonce import REFUSALS, at_once, codes, held, winner
+from tests.support.atonce import REFUSALS, at_once, codes, held, made_once, winner
 from tests.support.shareservice import Shares
 from tests.support.waiting import eventually
 
@@ -53,6 +53,20 @@ def test_fifty_creates_against_a_quota_of_ten(tmp_path: Path) -> None:
                 assert shares.rest(f"/shares/{answer.json['share']['id']}") == "available"
         assert shares.all_wrong() == []
         assert shares.ok("GET", "/limits")["limits"]["absolute"]["totalSharesUsed"] == 10
+
+
+def test_of_creates_with_one_key_one_is_done_and_all_are_told_of_it(tmp_path: Path) -> None:
+    wanted = {"share": {"share_proto": "NFS", "size": 1}}
+    allow = {"allow_access": {"access_type": "ip", "access_to": "10.0.0.1"}}
+    with Shares(tmp_path, sections={"quota": {"shares": 1}}) as shares:
+        share = made_once(lambda: shares.call("POST", "/shares", wanted, key="s"), 200)
+        assert shares.rest(f"/shares/{share}") == "available"
+        rule = made_once(lambda: shares.call("POST", f"/shares/{share}/action", allow, key="r"), 200)
+        rules = shares.ok("GET", f"/share-access-rules?share_id={share}")["access_list"]
+        assert [one["id"] for one in rules] == [rule]
+        assert shares.ok("GET", "/limits")["limits"]["absolute"]["totalSharesUsed"] == 1
+        assert shares.rest(f"/share-access-rules/{rule}", key="state") == "active"
+        assert shares.all_wrong() == []
 
 
 def test_two_schedulers_fill_a_pool_to_the_last_gib_and_not_further(tmp_path: Path) -> None:

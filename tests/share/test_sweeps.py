@@ -42,8 +42,9 @@ class ShareThings(Things):
         new = {"share_proto": "NFS", "size": 1, **named, "share_type": "default", "metadata": {"a": "b"}}
         zone = {"availability_zone": "nova", "is_public": False, "scheduler_hints": {"same_host": share}}
         specs = {"driver_handles_share_servers": "false", "snapshot_support": "true", "a": "b"}
-        allow = {"access_type": "ip", "access_to": "10.0.0.7", "access_level": "rw"}
-        foreign = {"export_path": "127.0.0.1:/none", "service_host": "here@sim#sim", "protocol": "NFS"}
+        number, address = self.number(), self._address()
+        allow = {"access_type": "ip", "access_to": address, "access_level": "rw"}
+        foreign = {"export_path": f"127.0.0.1:/none{number}", "service_host": "here@sim#sim", "protocol": "NFS"}
         level = {"update_access": {"access_level": "ro"}}
         host, quotas = {"host": "here@sim"}, {"quota_set": {"shares": -1, "gigabytes": "-1", "force": False}}
         actions = {
@@ -66,11 +67,11 @@ class ShareThings(Things):
             **{f"POST /{kind}/{{id}}/action {old}reset_status": ERROR for kind in WITH_STATUS for old in ("", "os-")},
             "PUT /share-access-rules/{id}": level,
             "POST /snapshots": {"snapshot": {"share_id": share, **named, "metadata": {"a": "b"}}},
-            "POST /snapshots/manage": {"snapshot": {"share_id": share, "provider_location": "none", **named}},
-            "POST /snapshots/{id}/action allow_access": {"access_type": "ip", "access_to": "10.0.0.7"},
+            "POST /snapshots/manage": {"snapshot": {"share_id": share, "provider_location": f"none{number}", **named}},
+            "POST /snapshots/{id}/action allow_access": {"access_type": "ip", "access_to": address},
             "POST /share-transfers": {"transfer": {"share_id": share, "name": "n"}},
             "POST /resource-locks": {"resource_lock": {"resource_id": share, "resource_type": "share"}},
-            "POST /types": {"share_type": {"name": "t", "description": "d", "extra_specs": specs}},
+            "POST /types": {"share_type": {"name": f"t{number}", "description": "d", "extra_specs": specs}},
             **{f"PUT /{old}quota-sets/{{id}}": quotas for old in ("", "os-")},
             **{f"PUT /{old}quota-class-sets/{{name}}": {"quota_class_set": {"shares": -1}} for old in ("", "os-")},
             "PUT /types/{type_id}/extra_specs/{key}": {KEY: "b"},
@@ -106,9 +107,12 @@ class ShareThings(Things):
         self._ids |= {"{export_location_id}": locations[0]["id"], "snapshot-instances": found[0]["id"]}
         return id
 
+    def _address(self) -> str:
+        number = self.number()
+        return f"10.0.{number // 250}.{number % 250}"
+
     def _rule(self) -> str:
-        self._count = getattr(self, "_count", 0) + 1
-        allow = {"allow_access": {"access_type": "ip", "access_to": f"10.1.0.{self._count}", "metadata": {"a": "b"}}}
+        allow = {"allow_access": {"access_type": "ip", "access_to": self._address(), "metadata": {"a": "b"}}}
         answer = self.call("POST", f"/shares/{self._ids['shares']}/action", body=allow)
         id: str = answer.json["access"]["id"]
         assert self.running.rest(f"/share-access-rules/{id}", key="state") == "active"
@@ -153,6 +157,16 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ShareThings]:
 class TestShares(Swept):
     api = API
     for_strangers = frozenset({"POST /share-transfers/{id}/accept"})
+    adding = frozenset({"allow_access", "os-allow_access"})
+    adds_nothing = frozenset(
+        {
+            "POST /os-share-unmanage/{id}/unmanage",
+            "POST /services/ensure-shares",
+            # A share has one offer at most, and the key in the answer is kept nowhere.
+            "POST /share-transfers",
+            "POST /share-transfers/{id}/accept",
+        }
+    )
 
     def test_a_stranger_uses_no_id_in_a_body(self, things: ShareThings) -> None:
         ids = things.ids()

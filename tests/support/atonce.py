@@ -31,6 +31,15 @@ def winner(answers: list[Result], *won: int) -> int:
     return number
 
 
+def made_once(ask: Callable[[], Result], status: int) -> str:
+    """The id of what twelve requests with one Idempotency-Key, at the same moment, have made."""
+    answers = at_once(12, lambda _: ask())
+    assert codes(answers) == {status: 12}, [answer.text for answer in answers]
+    assert sum("Idempotency-Replayed" in answer.headers for answer in answers) == 11
+    (id,) = {next(iter(answer.json.values()))["id"] for answer in answers}
+    return str(id)
+
+
 @contextmanager
 def held(driver: Simulation[Any]) -> Iterator[None]:
     """No call of a simulated backend returns meanwhile: all requests come while the winner runs."""

@@ -71,8 +71,20 @@ class Block:
     def driver(self) -> SimulatedDriver:
         return self.drivers()[0]
 
-    def call(self, method: str, path: str, body: Any = None, *, who: str = "member_a", version: str = LATEST) -> Result:
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        who: str = "member_a",
+        version: str = LATEST,
+        key: str | None = None,
+    ) -> Result:
+        """:param key: an Idempotency-Key"""
         headers = {HEADER: who, "OpenStack-API-Version": f"volume {version}"}
+        if key:
+            headers["Idempotency-Key"] = key
         given = {} if body is None else {"json": body}
         return self.client.simulate_request(method, f"/v3{path}", headers=headers, **given)
 

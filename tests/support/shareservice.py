@@ -103,8 +103,12 @@ class Shares:
         who: str = "member_a",
         version: str = LATEST,
         experimental: bool = False,
+        key: str | None = None,
     ) -> Result:
+        """:param key: an Idempotency-Key"""
         headers = {HEADER: who, "X-OpenStack-Manila-API-Version": version}
+        if key:
+            headers["Idempotency-Key"] = key
         if experimental:
             headers["X-OpenStack-Manila-API-Experimental"] = "True"
         given = {} if body is None else {"json": body}

@@ -9,6 +9,8 @@ class TestBlock(Swept):
 
 from __future__ import annotations
 
+import itertools
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -40,6 +42,7 @@ class Things(ABC):
     def __init__(self, running: Block | Shares) -> None:
         self.running = running
         self._ids: dict[str, str] = {}
+        self._numbers = itertools.count(1)
 
     @abstractmethod
     def ids(self) -> Mapping[str, str]:
@@ -48,6 +51,10 @@ class Things(ABC):
     @abstractmethod
     def bodies(self) -> dict[str, Any]:
         """Bodies that are taken, of routes for which the smallest ones that their shapes tell are not."""
+
+    def number(self) -> int:
+        """Another one each time, for names that only one thing can have."""
+        return next(self._numbers)
 
     def call(
         self,
@@ -58,11 +65,16 @@ class Things(ABC):
         who: str = "member_a",
         project: str | None = PROJECT_A,
         body: Any = None,
+        key: str = "",
     ) -> Result:
-        """:param version: by default the newest"""
+        """:param version: by default the newest
+        :param key: an Idempotency-Key
+        """
         url, _, query = path.partition("?")
         word = f"{self.dialect.service} " if self.dialect.header_names_service else ""
         headers = {HEADER: who, self.dialect.header: f"{word}{version or self.dialect.maximum}"}
+        if key:
+            headers["Idempotency-Key"] = key
         given = {} if body is None else {"json": body}
         where = f"{self.dialect.base}/{project}{url}" if project else f"{self.dialect.base}{url}"
         return self.running.client.simulate_request(method, where, query_string=query, headers=headers, **given)
@@ -103,6 +115,10 @@ class Swept:
     api: ClassVar[Api]
     for_strangers: ClassVar[frozenset[str]] = frozenset()
     """Rows that are asked with the ids of others' objects by those who are meant to."""
+    adding: ClassVar[frozenset[str]] = frozenset()
+    """Actions that add something."""
+    adds_nothing: ClassVar[frozenset[str]] = frozenset()
+    """Rows that POST without an action, but add nothing, or do it once whatever happens."""
 
     def asked(self, things: Things, route: Route, ids: Mapping[str, str], **asking: Any) -> Result:
         """The answer to a request of a row, at its newest version and with a body that would be taken."""
@@ -149,6 +165,27 @@ class Swept:
         table = [route for route in self.api.table if sweeps.name_of(route) not in self.for_strangers]
         assert sweeps.every_route_as_a_stranger(things.call, table, version, ids, bodies=given, **STRANGER) == []
         assert things.rows() == before
+
+    def test_what_adds_something_can_be_repeated(self) -> None:
+        """Metadata and extra specs have names of their own."""
+        posts = [route for route in self.api.table if route.method == "POST"]
+        assert {route.action for route in posts if route.action and route.creates} == self.adding
+        named = re.compile(r"/metadata|/extra_specs")
+        plain = [route for route in posts if not (route.action or named.search(route.path))]
+        assert {sweeps.name_of(route) for route in plain if not route.creates} == self.adds_nothing
+
+    def test_what_is_asked_for_twice_with_a_key_is_made_once(self, things: Things) -> None:
+        for route in (one for one in self.api.table if one.creates):
+            ids, key = things.ids(), f"sweep {things.number()}"
+            version = Version.parse(route.until) if route.until else self.api.dialect.maximum
+            asked = {"version": str(version), "body": sweeps.body_of(route, version, things.bodies())}
+            first, again = (
+                things.call("POST", sweeps.fill(route.path, ids), key=key, who="admin_a", **asked) for _ in range(2)
+            )
+            assert first.status_code == again.status_code == route.success, (route, first.text, again.text)
+            made, told = (next(iter(answer.json.values()))["id"] for answer in (first, again))
+            assert made == told, route
+            assert again.headers["Idempotency-Replayed"] == "true"
 
     def test_a_stranger_is_refused_the_project_in_the_path(self, things: Things) -> None:
         ids, before = things.ids(), things.rows()

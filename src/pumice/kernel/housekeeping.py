@@ -1,4 +1,7 @@
-"""Removing what has had its time: expired messages, ended operations. Any number of processes may do it at once."""
+"""Removing what has had its time: expired messages, ended operations, answers to requests that may be repeated.
+
+Any number of processes may do it at once.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from oslo_config import cfg
 from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Session
 
+from pumice.kernel.answered import Answered
 from pumice.kernel.db.base import Identified, utcnow
 from pumice.kernel.db.engine import Database, changed
 from pumice.kernel.messages import Message
@@ -63,12 +67,14 @@ class Housekeeping(Periodic):
         super().__init__("housekeeping", min(float(conf.message_reap_interval), LONGEST_PAUSE), self.clean)
         self._db = db
         self._retention = datetime.timedelta(seconds=conf.operations.retention)
+        self._repeatable = datetime.timedelta(seconds=conf.idempotency_key_retention)
 
     def clean(self) -> None:
         """One round: everything that has had its time goes, in batches."""
         now = utcnow()
         self._remove(Message, Message.expires_at < now)
         self._remove(Operation, Operation.finished_at < now - self._retention)
+        self._remove(Answered, Answered.created_at < now - self._repeatable)
 
     def _remove(self, model: type[Identified], condition: ColumnElement[bool]) -> None:
         def work(tx: Session) -> int:

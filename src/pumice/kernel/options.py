@@ -93,6 +93,12 @@ GENERAL = [
     ),
     cfg.IntOpt("message_ttl", default=2592000, min=1, help="Seconds that a user message lives."),
     cfg.IntOpt("message_reap_interval", default=86400, min=1, help="Seconds between two removals of expired messages."),
+    cfg.IntOpt(
+        "idempotency_key_retention",
+        default=86400,
+        min=1,
+        help="Seconds for which a request that was sent with an Idempotency-Key can be repeated.",
+    ),
     cfg.BoolOpt(
         "use_default_quota_class",
         default=True,

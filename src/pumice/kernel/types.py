@@ -111,8 +111,9 @@ class TypesOf(Generic[T]):
             return everything(), []
         return everything(), [self.model.is_public.is_(req.query.boolean("is_public"))]
 
-    def create(self, req: Request, asked: Any, specs: Specs) -> T:
+    def create(self, req: Request, asked: Any, specs: Specs, answer: Callable[[T], Any]) -> Any:
         """:param asked: the body's shape: name, description and is_public of the type
+        :param answer: as `req.once` takes it
         :raises Conflict: the name is taken
         """
         self.check_specs(specs)
@@ -125,7 +126,7 @@ class TypesOf(Generic[T]):
             tx.add(row)
             return self._stored(tx, req, row, "create")
 
-        return req.service.db.write(work)
+        return req.once(work, answer)
 
     def update(self, req: Request, id: str, **values: Any) -> T:
         """:raises Conflict: the name is taken"""

@@ -48,6 +48,13 @@ def test_bodies_and_answers_are_those_of_the_newest_version(document: Any) -> No
     assert not {"tag", "stone-host-attr:host"} & set(shown["required"])
 
 
+def test_what_adds_something_takes_a_key(document: Any) -> None:
+    stones = document["paths"]["/stones"]
+    (key,) = stones["post"]["parameters"]
+    assert (key["name"], key["in"], key["schema"]["type"]) == ("Idempotency-Key", "header", "string")
+    assert "parameters" not in stones["get"]
+
+
 def test_actions_are_alternatives_of_one_body(document: Any) -> None:
     action = document["paths"]["/stones/{id}/action"]["post"]
     alternatives = action["requestBody"]["content"]["application/json"]["schema"]["oneOf"]

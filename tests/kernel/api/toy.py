@@ -12,8 +12,9 @@ import falcon.testing
 from msgspec import UNSET, UnsetType, field
 from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Mapped as Column
-from sqlalchemy.orm import mapped_column
+from sqlalchemy.orm import Session, mapped_column
 
+from pumice.kernel.answered import Answered
 from pumice.kernel.api.app import build_app
 from pumice.kernel.api.fields import Named, Since, Until
 from pumice.kernel.api.request import Reply, Request
@@ -153,18 +154,23 @@ def details(req: Request) -> dict[str, Any]:
 
 
 def create(req: Request) -> Any:
-    wanted = req.body.stone
-    row = Stone(
-        id=new_id(),
-        project_id=req.context.project_id,
-        user_id=req.context.user_id,
-        name=wanted.name,
-        size=wanted.size,
-        polished=wanted.polished,
-        meta=wanted.metadata,
-    )
-    req.service.db.write(lambda tx: tx.add(row))
-    return {"stone": req.view(StoneDetail, row)}
+    wanted, id = req.body.stone, new_id()
+
+    def work(tx: Session) -> Stone:
+        row = Stone(
+            id=id,
+            project_id=req.context.project_id,
+            user_id=req.context.user_id,
+            name=wanted.name,
+            size=wanted.size,
+            polished=wanted.polished,
+            meta=wanted.metadata,
+        )
+        tx.add(row)
+        req.reply_headers["X-Operation-Id"] = id
+        return row
+
+    return req.once(work, lambda row: {"stone": req.view(StoneDetail, row)})
 
 
 def show(req: Request, row: Stone) -> Any:
@@ -203,7 +209,16 @@ STONE = "/stones/{id}"
 TABLE = [
     Route("GET", "/stones", index, "stone:list", READER, answer={"stones": list[StoneSummary]}),
     Route("GET", "/stones/detail", details, "stone:list", READER, answer={"stones": list[StoneDetail]}),
-    Route("POST", "/stones", create, "stone:create", body=CreateStone, success=202, answer={"stone": StoneDetail}),
+    Route(
+        "POST",
+        "/stones",
+        create,
+        "stone:create",
+        body=CreateStone,
+        success=202,
+        creates=True,
+        answer={"stone": StoneDetail},
+    ),
     Route("GET", STONE, show, "stone:get", READER, load=Stone, answer={"stone": StoneDetail}),
     Route("PUT", STONE, update, "stone:update", body=UpdateStone, load=Stone),
     Route("DELETE", STONE, delete, "stone:delete", load=Stone, success=204),
@@ -253,7 +268,8 @@ class Toy:
 
     def __init__(self, directory: Path, dialect: Dialect = DIALECT, table: list[Route] = TABLE, **options: Any) -> None:
         self.db = Database(url_of(directory / "toy.sqlite"))
-        Base.metadata.create_all(self.db.engine, tables=[Stone.__table__])  # type: ignore[list-item]
+        tables: list[Any] = [Stone.__table__, Answered.__table__]
+        Base.metadata.create_all(self.db.engine, tables=tables)
         self.policy = ToyPolicy()
         self.metrics = ToyMetrics()
         self.resource_filters: dict[str, list[str]] = {}

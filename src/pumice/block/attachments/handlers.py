@@ -66,7 +66,7 @@ def show(req: Request, attachment: Attachment) -> dict[str, Any]:
     return {"attachment": req.view(AttachmentDetail, attachment)}
 
 
-def create(req: Request) -> dict[str, Any]:
+def create(req: Request) -> Any:
     """Reserve a volume for a server or host, and connect it where the connector is known already."""
     asked: NewAttachment = req.body.attachment
     attachment_id, operation_id = new_id(), new_id()
@@ -94,10 +94,11 @@ def create(req: Request) -> dict[str, Any]:
             derive(tx, volume.id)
         return attachment
 
-    attachment = req.service.db.write(work)
-    if asked.connector:
-        attachment = await_connect(req, attachment_id, operation_id)
-    return {"attachment": req.view(AttachmentDetail, attachment)}
+    def shown(attachment: Attachment) -> dict[str, Any]:
+        return {"attachment": req.view(AttachmentDetail, attachment)}
+
+    reserved = req.once(work, shown)
+    return shown(await_connect(req, attachment_id, operation_id)) if asked.connector else reserved
 
 
 def _attachable(instance_uuid: str | None) -> Guard:

@@ -31,7 +31,15 @@ def _action(name: str, handler: Any, *, success: int = 202, **more: Any) -> Rout
 ROUTES = [
     Route("GET", f"{ALL}/detail", handlers.detail, policy="", since="3.27"),
     Route("GET", ALL, handlers.index, policy="", since="3.27"),
-    Route("POST", ALL, handlers.create, policy="volume:attachment_create", since="3.27", body=CreateAttachment),
+    Route(
+        "POST",
+        ALL,
+        handlers.create,
+        policy="volume:attachment_create",
+        since="3.27",
+        body=CreateAttachment,
+        creates=True,
+    ),
     Route("GET", ONE, handlers.show, policy="", since="3.27", load=Attachment),
     Route(
         "PUT",

@@ -74,7 +74,7 @@ def show(req: Request, snapshot: Snapshot) -> dict[str, Any]:
     return {"snapshot": req.view(SnapshotDetail, snapshot)}
 
 
-def create(req: Request) -> dict[str, Any]:
+def create(req: Request) -> Any:
     asked: NewSnapshot = req.body.snapshot
     volume_id = asked.volume_id
     if volume_id is None:
@@ -114,11 +114,10 @@ def create(req: Request) -> dict[str, Any]:
             queue=queue_of(volume.backend),
             args={"volume_id": volume_id},
         )
+        req.reply_headers["X-Operation-Id"] = operation_id
         return snapshot
 
-    snapshot = service.db.write(work)
-    req.reply_headers["X-Operation-Id"] = operation_id
-    return {"snapshot": req.view(SnapshotNewView, snapshot)}
+    return req.once(work, lambda snapshot: {"snapshot": req.view(SnapshotNewView, snapshot)})
 
 
 def _force(req: Request, asked: NewSnapshot) -> bool:

@@ -22,7 +22,15 @@ def _action(name: str, handler: Any, policy: str, **more: Any) -> Route:
 ROUTES = [
     Route("GET", "/snapshots/detail", handlers.detail, policy="volume:get_all_snapshots", check=READER),
     Route("GET", "/snapshots", handlers.index, policy="volume:get_all_snapshots", check=READER),
-    Route("POST", "/snapshots", handlers.create, policy="volume:create_snapshot", body=CreateSnapshot, success=202),
+    Route(
+        "POST",
+        "/snapshots",
+        handlers.create,
+        policy="volume:create_snapshot",
+        body=CreateSnapshot,
+        success=202,
+        creates=True,
+    ),
     Route("GET", ONE, handlers.show, policy="volume:get_snapshot", check=READER, load=Snapshot),
     Route("PUT", ONE, handlers.update, policy="volume:update_snapshot", body=UpdateSnapshot, load=Snapshot),
     Route("DELETE", ONE, handlers.delete, policy="volume:delete_snapshot", load=Snapshot, success=202),

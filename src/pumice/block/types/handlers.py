@@ -71,9 +71,9 @@ def show(req: Request, id: str) -> dict[str, Any]:
     return {"volume_type": req.view(TypeDetail, row)}
 
 
-def create(req: Request) -> dict[str, Any]:
+def create(req: Request) -> Any:
     asked = req.body.volume_type
-    return {"volume_type": req.view(TypeCreated, VOLUME_TYPES.create(req, asked, asked.extra_specs))}
+    return VOLUME_TYPES.create(req, asked, asked.extra_specs, lambda row: {"volume_type": req.view(TypeCreated, row)})
 
 
 def update(req: Request, id: str) -> dict[str, Any]:

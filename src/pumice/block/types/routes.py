@@ -25,6 +25,7 @@ ROUTES = [
         "volume_extension:type_create",
         ADMIN,
         body=shapes.CreateType,
+        creates=True,
         answer={"volume_type": shapes.TypeCreated},
     ),
     Route(

@@ -16,7 +16,7 @@ from pumice.block.types.model import VolumeType
 from pumice.block.volumes import operations, rules
 from pumice.block.volumes.model import Volume
 from pumice.block.volumes.queries import dress
-from pumice.block.volumes.shapes import CreateVolume, NewVolume
+from pumice.block.volumes.shapes import CreateVolume, NewVolume, VolumeView
 from pumice.kernel import moves, services
 from pumice.kernel.db.base import new_id
 from pumice.kernel.db.scope import everything
@@ -46,13 +46,16 @@ class Source:
         return self.snapshot.id if self.snapshot else self.origin.id
 
 
-def create(req: Request) -> Volume:
-    """Accept `POST /volumes`; the volume as it is then, `creating`."""
+def create(req: Request) -> Any:
+    """Accept `POST /volumes` and answer with the volume as it is then, `creating`."""
     body: CreateVolume = req.body
     rules.check_hints(body.hints)
     _check_keys(body.volume)
     ids = new_id(), new_id()
-    return req.service.db.write(lambda tx: _accept(tx, req, body.volume, body.hints or {}, ids))
+    return req.once(
+        lambda tx: _accept(tx, req, body.volume, body.hints or {}, ids),
+        lambda volume: {"volume": req.view(VolumeView, volume)},
+    )
 
 
 def _accept(tx: Session, req: Request, asked: NewVolume, hints: Mapping[str, Any], ids: tuple[str, str]) -> Volume:

@@ -8,7 +8,6 @@ from sqlalchemy import func
 from sqlalchemy.orm import Session
 
 from pumice.block.volumes import rules
-from pumice.block.volumes.create import create as accept
 from pumice.block.volumes.deletion import delete as accept_delete
 from pumice.block.volumes.model import Volume
 from pumice.block.volumes.queries import VOLUMES, dress
@@ -54,10 +53,6 @@ def show(req: Request, volume: Volume) -> dict[str, Any]:
     with req.service.db.read() as tx:
         dress(tx, [volume])
     return {"volume": req.view(VolumeDetail, volume)}
-
-
-def create(req: Request) -> dict[str, Any]:
-    return {"volume": req.view(VolumeView, accept(req))}
 
 
 def update(req: Request, volume: Volume) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pumice.block.volumes import actions, handlers, reset, rules
+from pumice.block.volumes.create import create
 from pumice.block.volumes.model import Volume
 from pumice.block.volumes.shapes import CreateVolume, UpdateVolume
 from pumice.kernel.api.routes import ADMIN, MEMBER, READER, Route, Rule
@@ -23,7 +24,7 @@ ROUTES = [
     Route("GET", "/volumes/detail", handlers.detail, policy="volume:get_all", check=READER),
     Route("GET", "/volumes/summary", handlers.summary, policy="volume:get_all", check=READER, since="3.12"),
     Route("GET", "/volumes", handlers.index, policy="volume:get_all", check=READER),
-    Route("POST", "/volumes", handlers.create, policy="volume:create", body=CreateVolume, success=202),
+    Route("POST", "/volumes", create, policy="volume:create", body=CreateVolume, success=202, creates=True),
     Route("GET", ONE, handlers.show, policy="volume:get", check=READER, load=Volume),
     Route("PUT", ONE, handlers.update, policy="volume:update", body=UpdateVolume, load=Volume),
     Route("DELETE", ONE, handlers.delete, policy="volume:delete", load=Volume, success=202),

@@ -16,6 +16,7 @@ import falcon
 import msgspec
 
 from pumice.kernel.api import bodies, faults, links, openapi
+from pumice.kernel.api.idempotency import key_of
 from pumice.kernel.api.request import Query, Reply, Request
 from pumice.kernel.api.routes import Route, Rule
 from pumice.kernel.api.shapes import decode
@@ -111,7 +112,8 @@ class _Endpoint:
         version, rows = self._at_version(raw, resp)
         if self._in_project and values[0] != context.project_id:
             raise BadRequest(f"the project {values[0]} in the path is not the one of the token")
-        body, (route, names) = self._body(raw, version, rows)
+        text = bodies.read(raw, self._site.largest_body)
+        body, (route, names) = self._body(raw.method, text, version, rows)
         raw.env[_ROUTE] = f"{route.path} {route.action}".rstrip()
         req = Request(
             service=self._site.service,
@@ -124,7 +126,13 @@ class _Endpoint:
             body=body,
             project_in_path=self._in_project,
         )
-        answer = self._call(req, route, dict(zip(names, values[self._in_project :], strict=True)))
+        variables_of_row = dict(zip(names, values[self._in_project :], strict=True))
+        if route.creates:
+            req.key = key_of(req, text)
+        if req.key is None:
+            answer = self._call(req, route, variables_of_row)
+        else:
+            answer = req.key.once(req, lambda: self._call(req, route, variables_of_row))
         resp.set_headers(req.reply_headers)
         _fill(resp, answer, route.success)
 
@@ -148,16 +156,13 @@ class _Endpoint:
         return version, rows
 
     def _body(
-        self, raw: falcon.Request, version: Version, rows: list[tuple[Route, Any]]
+        self, method: str, text: bytes, version: Version, rows: list[tuple[Route, Any]]
     ) -> tuple[Any, tuple[Route, tuple[str, ...]]]:
         """The decoded body, and the row that is meant: of actions, the one whose key the body holds."""
-        text = bodies.read(raw, self._site.largest_body)
         if not rows[0][0].action:
             route = rows[0][0]
             return (decode(route.body, version, text) if route.body else None), rows[0]
-        elsewhere = (
-            {route.action for route, _ in self._rows[raw.method]} if self._site.dialect.actions_go_missing else ()
-        )
+        elsewhere = {route.action for route, _ in self._rows[method]} if self._site.dialect.actions_go_missing else ()
         key, value = bodies.action(text, {route.action for route, _ in rows}, elsewhere)
         row = next(row for row in rows if row[0].action == key)
         shape = row[0].body

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from pumice.kernel.api import fields, shapes, views
+from pumice.kernel.api.idempotency import HEADER, PATTERN
 from pumice.kernel.api.routes import Route, Rule
 from pumice.kernel.api.values import Value
 from pumice.kernel.api.versions import Dialect, Version
@@ -61,6 +62,11 @@ _FAULT = {
         "required": ["code", "message"],
     },
 }
+
+
+_OF_ACTIONS = frozenset({"summary", "parameters", "x-policy", "x-since"})
+"""What is told of an action by itself, where all actions of a path share one operation."""
+_KEY = f"^{PATTERN}$"
 
 
 def schemas_of(types: Sequence[Any]) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
@@ -130,6 +136,8 @@ def _operation(route: Route, body: Any, answer: Mapping[str, Any]) -> dict[str, 
         "x-policy": [one for one in rules if one],
         "x-since": route.since,
     }
+    if route.creates:
+        operation["parameters"] = [{"name": HEADER, "in": "header", "schema": {"type": "string", "pattern": _KEY}}]
     if body is not None and not route.action:
         operation["requestBody"] = _json(body)
     if route.action:
@@ -163,4 +171,4 @@ def _add(methods: dict[str, Any], route: Route, operation: dict[str, Any]) -> No
     )
     shared["requestBody"]["content"]["application/json"]["schema"]["oneOf"].append(operation["x-body"])
     shared["responses"].update(own["responses"])
-    shared["x-actions"][route.action] = {key: own[key] for key in ("summary", "x-policy", "x-since")}
+    shared["x-actions"][route.action] = {key: own[key] for key in own.keys() & _OF_ACTIONS}

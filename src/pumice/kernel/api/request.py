@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import urllib.parse
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import falcon
 
@@ -19,11 +19,14 @@ from pumice.kernel.errors import BadRequest, Forbidden, NotFound
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
+    from pumice.kernel.api.idempotency import Key
     from pumice.kernel.api.views import View
     from pumice.kernel.auth.context import RequestContext
     from pumice.kernel.db.paging import Page
     from pumice.kernel.db.scope import Scope
     from pumice.kernel.service import Service
+
+T = TypeVar("T")
 
 _DIGITS = re.compile(r"[0-9]{1,1000}")
 _MOST_PARAMETERS = 256
@@ -100,6 +103,7 @@ class Request:
     raw: falcon.Request
     body: Any = None
     project_in_path: bool = True
+    key: Key | None = None
     reply_headers: dict[str, str] = field(default_factory=dict)
     _fields_allowed: dict[str, bool] = field(default_factory=dict)
     _link_starts: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -141,6 +145,17 @@ class Request:
             return self.query.boolean(name)
         word = self.query.get(name)
         return word is not None and word.strip().lower() not in FALSE_WORDS
+
+    def once(self, work: Callable[[Session], T], answer: Callable[[T], Any]) -> Any:
+        """Do the work that adds a resource in one transaction, and answer; where the request has a key, the answer is
+        kept with it (`kernel.api.idempotency`).
+
+        :param answer: from what the work gives to the body, without a look at the database
+        """
+        key, db = self.key, self.service.db
+        if key is None:
+            return answer(db.write(work))
+        return db.write(lambda tx: key.accept(tx, self, work, answer))
 
     def header(self, name: str) -> str | None:
         return self.raw.get_header(name)

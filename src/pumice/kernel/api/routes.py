@@ -53,6 +53,8 @@ class Route:
     :param success: HTTP status of a good answer
     :param experimental_until: up to this version the route exists only for requests with the dialect's
         experimental header
+    :param creates: it adds a resource, once for all requests with the same Idempotency-Key: the handler answers by
+        `req.once`
     :param answer: what the keys of the answer hold, views or lists of them; for the OpenAPI document
     """
 
@@ -69,5 +71,6 @@ class Route:
     aliases: tuple[str, ...] = ()
     success: int = 200
     experimental_until: str = ""
+    creates: bool = False
     answer: Mapping[str, Any] | None = None
     doc: str = ""

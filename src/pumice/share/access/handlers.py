@@ -74,7 +74,7 @@ def show(req: Request, rule: AccessRule) -> dict[str, Any]:
     return {"access": req.view(RuleDetail, rule)}
 
 
-def allow(req: Request, share: Share) -> dict[str, Any]:
+def allow(req: Request, share: Share) -> Any:
     asked = req.body
     targets.check(asked.access_type, asked.access_to, req.version)
     rule_id, operation_id = new_id(), new_id()
@@ -102,7 +102,7 @@ def allow(req: Request, share: Share) -> dict[str, Any]:
         dress(tx, [rule])
         return rule
 
-    return {"access": req.view(RuleDetail, req.service.db.write(work))}
+    return req.once(work, lambda rule: {"access": req.view(RuleDetail, rule)})
 
 
 def _lock(tx: Session, req: Request, rule: AccessRule) -> None:

@@ -42,7 +42,14 @@ def _on_snapshot(name: str, handler: Any, policy: str, **more: Any) -> Route:
 
 
 ROUTES = [
-    *_action("allow_access", handlers.allow, "share:allow_access", body=Allow, answer={"access": RuleDetail}),
+    *_action(
+        "allow_access",
+        handlers.allow,
+        "share:allow_access",
+        body=Allow,
+        creates=True,
+        answer={"access": RuleDetail},
+    ),
     *_action("deny_access", handlers.deny, "share:deny_access", body=Deny, success=202),
     *_action(
         "access_list",
@@ -116,6 +123,7 @@ ROUTES = [
         snapshots.allow,
         "share_snapshot:allow_access",
         body=AllowSnapshot,
+        creates=True,
         answer={"snapshot_access": SnapshotRuleView},
     ),
     _on_snapshot("deny_access", snapshots.deny, "share_snapshot:deny_access", body=DenySnapshot),

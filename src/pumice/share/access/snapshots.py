@@ -30,7 +30,7 @@ def index(req: Request, snapshot: ShareSnapshot) -> dict[str, Any]:
     return {"snapshot_access_list": req.views(SnapshotRuleView, found)}
 
 
-def allow(req: Request, snapshot: ShareSnapshot) -> dict[str, Any]:
+def allow(req: Request, snapshot: ShareSnapshot) -> Any:
     asked = req.body
     targets.check(asked.access_type, asked.access_to, req.version)
     rule_id, operation_id = new_id(), new_id()
@@ -52,7 +52,7 @@ def allow(req: Request, snapshot: ShareSnapshot) -> dict[str, Any]:
         ask(tx, req, rules.SNAPSHOT, instance, id=operation_id)
         return rule
 
-    return {"snapshot_access": req.view(SnapshotRuleView, req.service.db.write(work))}
+    return req.once(work, lambda rule: {"snapshot_access": req.view(SnapshotRuleView, rule)})
 
 
 def deny(req: Request, snapshot: ShareSnapshot) -> None:

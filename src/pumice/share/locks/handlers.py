@@ -66,7 +66,7 @@ def show(req: Request, id: str) -> dict[str, Any]:
     return {"resource_lock": req.view(LockView, lock)}
 
 
-def create(req: Request) -> dict[str, Any]:
+def create(req: Request) -> Any:
     asked = req.body.resource_lock
     model: type[Any] = Share if asked.resource_type == placing.SHARE else AccessRule
 
@@ -85,7 +85,7 @@ def create(req: Request) -> dict[str, Any]:
         )
 
     try:
-        return {"resource_lock": req.view(LockView, req.service.db.write(work))}
+        return req.once(work, lambda lock: {"resource_lock": req.view(LockView, lock)})
     except NotFound as error:
         raise BadRequest(error.message) from None
 

@@ -31,6 +31,7 @@ ROUTES: list[Route] = [
         _MEMBER,
         since="2.81",
         body=CreateLock,
+        creates=True,
         answer={"resource_lock": LockView},
     ),
     Route("GET", ONE, handlers.show, "resource_lock:get", _READER, since="2.81", answer={"resource_lock": LockView}),

@@ -23,7 +23,7 @@ from pumice.share.shares.metadata import refuse_admin_keys
 from pumice.share.shares.model import Share, ShareInstance
 from pumice.share.shares.moving import active
 from pumice.share.shares.queries import dress
-from pumice.share.shares.shapes import NewShare
+from pumice.share.shares.shapes import NewShare, ShareDetail
 from pumice.share.snapshots.model import ShareSnapshot, SnapshotInstance
 from pumice.share.snapshots.moving import instance_of
 from pumice.share.types import specs as type_specs
@@ -45,16 +45,17 @@ class Source:
     origin: ShareInstance
 
 
-def create(req: Request) -> Share:
-    """Accept `POST /shares`; the share as it is then, `creating`."""
+def create(req: Request) -> Any:
+    """Accept `POST /shares` and answer with the share as it is then, `creating`."""
     asked: NewShare = req.body.share
     if asked.is_public:
         req.authorize("share:create_public_share")
     refuse_admin_keys(req, {}, asked.metadata or {}, req.service.conf.admin_only_metadata, ADMIN_METADATA)
     hints = _hints(req, asked)
     ids = new_id(), new_id(), new_id()
-    share: Share = req.service.db.write(lambda tx: _accept(tx, req, asked, hints, ids))
-    return share
+    return req.once(
+        lambda tx: _accept(tx, req, asked, hints, ids), lambda share: {"share": req.view(ShareDetail, share)}
+    )
 
 
 def _accept(tx: Session, req: Request, asked: NewShare, hints: Mapping[str, Any], ids: tuple[str, str, str]) -> Share:

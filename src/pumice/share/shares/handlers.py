@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 from pumice.kernel import moves
 from pumice.kernel.errors import BadRequest
 from pumice.share.shares import rules
-from pumice.share.shares.create import create as accept
 from pumice.share.shares.deletion import delete as accept_delete
 from pumice.share.shares.model import Share
 from pumice.share.shares.queries import dress, page
@@ -37,10 +36,6 @@ def show(req: Request, id: str) -> dict[str, Any]:
         share = req.get(tx, Share, id)
         dress(tx, req, [share])
     return {"share": req.view(ShareDetail, share)}
-
-
-def create(req: Request) -> dict[str, Any]:
-    return {"share": req.view(ShareDetail, accept(req))}
 
 
 def update(req: Request, share: Share) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class ManageShare(Shape, missing=Unprocessable):
     share: ManagedShare
 
 
-def manage(req: Request) -> dict[str, Any]:
+def manage(req: Request) -> Any:
     """Make a share's rows and have its backend take it over, which knows how large it is and by what it is exported."""
     asked: ManagedShare = req.body.share
     path = asked.export_path.get("path") if isinstance(asked.export_path, dict) else asked.export_path
@@ -89,7 +89,7 @@ def manage(req: Request) -> dict[str, Any]:
         zone = _zone(tx, req, host)
         return _accept(tx, req, asked, wanted, ids=ids, args=args, host=host, availability_zone=zone)
 
-    return {"share": req.view(ShareDetail, req.service.db.write(work))}
+    return req.once(work, lambda share: {"share": req.view(ShareDetail, share)})
 
 
 def _needed(name: str, value: Any) -> str:
@@ -197,7 +197,16 @@ def unmanage(req: Request, share: Share) -> None:
 ROUTES = [
     *renamed(
         "/os-share-manage",
-        Route("POST", "/shares/manage", manage, "share:manage", ADMIN, body=ManageShare, answer={"share": ShareDetail}),
+        Route(
+            "POST",
+            "/shares/manage",
+            manage,
+            "share:manage",
+            ADMIN,
+            body=ManageShare,
+            creates=True,
+            answer={"share": ShareDetail},
+        ),
     ),
     Route(
         "POST",

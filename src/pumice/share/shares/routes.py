@@ -6,6 +6,7 @@ from typing import Any
 
 from pumice.kernel.api.routes import ADMIN, READER, Route, Rule
 from pumice.share.shares import actions, handlers
+from pumice.share.shares.create import create
 from pumice.share.shares.metadata import METADATA
 from pumice.share.shares.model import SEE_DEFERRED, Share
 from pumice.share.shares.shapes import CreateShare, Extend, Revert, Shrink, UpdateShare
@@ -29,7 +30,7 @@ def renamed(name: str, handler: Any, policy: str, **more: Any) -> list[Route]:
 ROUTES = [
     Route("GET", "/shares/detail", handlers.detail, policy="share:get_all", check=READER),
     Route("GET", "/shares", handlers.index, policy="share:get_all", check=READER),
-    Route("POST", "/shares", handlers.create, policy="share:create", body=CreateShare),
+    Route("POST", "/shares", create, policy="share:create", body=CreateShare, creates=True),
     # Not loaded for the policy's target: others may read what is public.
     Route("GET", ONE, handlers.show, policy="share:get", check=READER),
     Route("PUT", ONE, handlers.update, policy="share:update", body=UpdateShare, load=Share),

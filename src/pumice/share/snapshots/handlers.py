@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.orm import Session
@@ -29,7 +30,7 @@ Ids = tuple[str, str, str]
 CREATE_RULE, MANAGE_RULE = "share:create_snapshot", "share_snapshot:manage_snapshot"
 
 
-def create(req: Request) -> dict[str, Any]:
+def create(req: Request) -> Any:
     asked: NewSnapshot = req.body.snapshot
     ids = (new_id(), new_id(), new_id())
 
@@ -39,7 +40,11 @@ def create(req: Request) -> dict[str, Any]:
             raise BadRequest(f"Share {share.id} has status {share.status}: snapshots are taken in status available.")
         return _add(tx, req, operations.CREATE, share, asked, ids=ids)
 
-    return {"snapshot": req.view(SnapshotDetail, req.service.db.write(work))}
+    return req.once(work, _shown(req))
+
+
+def _shown(req: Request) -> Callable[[ShareSnapshot], dict[str, Any]]:
+    return lambda snapshot: {"snapshot": req.view(SnapshotDetail, snapshot)}
 
 
 def _parent(tx: Session, req: Request, share_id: str, rule: str) -> Share:
@@ -76,7 +81,7 @@ def _add(tx: Session, req: Request, kind: Kind, share: Share, asked: Asked, *, i
     )
 
 
-def manage(req: Request) -> dict[str, Any]:
+def manage(req: Request) -> Any:
     """Take over a snapshot that the backend has already."""
     asked: ManagedSnapshot = req.body.snapshot
     share_id, location = (_needed(asked, name) for name in ("share_id", "provider_location"))
@@ -91,7 +96,7 @@ def manage(req: Request) -> dict[str, Any]:
         args = {"driver_options": asked.driver_options}
         return _add(tx, req, operations.MANAGE, share, asked, ids=ids, provider_location=location, args=args)
 
-    return {"snapshot": req.view(SnapshotDetail, req.service.db.write(work))}
+    return req.once(work, _shown(req))
 
 
 def _needed(asked: ManagedSnapshot, name: str) -> str:
@@ -103,8 +108,7 @@ def _needed(asked: ManagedSnapshot, name: str) -> str:
 
 def update(req: Request, snapshot: ShareSnapshot) -> dict[str, Any]:
     changes = req.body.snapshot.given()
-    fresh = req.service.db.write(lambda tx: moves.touch(tx, ShareSnapshot, snapshot.id, **changes))
-    return {"snapshot": req.view(SnapshotDetail, fresh)}
+    return _shown(req)(req.service.db.write(lambda tx: moves.touch(tx, ShareSnapshot, snapshot.id, **changes)))
 
 
 def delete(req: Request, snapshot: ShareSnapshot) -> None:

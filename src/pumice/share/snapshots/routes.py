@@ -55,6 +55,7 @@ ROUTES = [
         MEMBER,
         body=shapes.CreateSnapshot,
         success=202,
+        creates=True,
         answer=SHOWN,
     ),
     Route(
@@ -66,6 +67,7 @@ ROUTES = [
         since=MANAGED,
         body=shapes.ManageSnapshot,
         success=202,
+        creates=True,
         answer=SHOWN,
     ),
     _of_snapshot("GET", ONE, queries.show, "share_snapshot:get_snapshot", READER, answer=SHOWN),

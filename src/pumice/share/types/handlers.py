@@ -91,14 +91,13 @@ def show_default(req: Request) -> dict[str, Any]:
     return _both(req, row)
 
 
-def create(req: Request) -> dict[str, Any]:
+def create(req: Request) -> Any:
     wanted = req.body.share_type
     if wanted.description is not None and req.version < DESCRIPTION_FROM:
         raise BadRequest(f"description is refused: share types have one from {DESCRIPTION_FROM} on.")
     # Before it could be left out, every type had snapshots unless it said otherwise.
     implied = {specs.SNAPSHOTS: "True"} if req.version < OPTIONAL_SNAPSHOTS_FROM else {}
-    row = SHARE_TYPES.create(req, wanted, implied | wanted.extra_specs)
-    return _both(req, row)
+    return SHARE_TYPES.create(req, wanted, implied | wanted.extra_specs, lambda row: _both(req, row))
 
 
 def update(req: Request, id: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def _access(action: str, handler: Any, rule: str) -> Route:
 
 ROUTES = [
     _type("GET", "/types", handlers.index, "index", READER, answer={"share_types": list[shapes.TypeDetail]}),
-    _type("POST", "/types", handlers.create, "create", body=shapes.CreateType, answer=DETAIL),
+    _type("POST", "/types", handlers.create, "create", body=shapes.CreateType, creates=True, answer=DETAIL),
     _type("GET", "/types/default", handlers.show_default, "default", READER, answer=DETAIL),
     _type("GET", ONE, handlers.show, "show", READER, answer=DETAIL),
     _type("PUT", ONE, handlers.update, "update", since="2.50", body=shapes.UpdateType, answer=DETAIL),
