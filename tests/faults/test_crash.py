@@ -60,8 +60,9 @@ class Rounds:
 
 def hold(deployment: Deployment, users: Users, where: str) -> None:
     """What has to hold some time after a round; exports that a server has lost come back while requests are taken."""
+    users.repeat()
     deployment.quiet(240)
-    assert deployment.wrong(users.accepted) == [], where
+    assert deployment.wrong(users.accepted, users.made.values()) == [], where
     end = time.monotonic() + 120
     while wrong := deployment.wrong_on_backends():
         assert time.monotonic() < end, "\n".join([where, *wrong])

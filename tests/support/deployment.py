@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from pumice.kernel import config
+from pumice.kernel.answered import Answered
 from pumice.kernel.db import migrations
 from pumice.kernel.db.engine import Database
 from pumice.kernel.operations.model import LIVE, Operation
@@ -24,6 +26,12 @@ from tests.support.processes import Process, write_configuration
 from tests.support.served import Served
 
 HOST = "crash"
+
+
+def made_by(answer: Mapping[str, Any]) -> str:
+    """The id of what a request has made."""
+    id: str = next(iter(answer.values()))["id"]
+    return id
 
 
 class Deployment(ABC):
@@ -51,13 +59,14 @@ class Deployment(ABC):
         for ask in self.served.first:
             assert self.call(*ask).ok
 
-    def call(self, method: str, path: str, body: Any = None, who: str = "member_a") -> requests.Response:
+    def call(self, method: str, path: str, body: Any = None, who: str = "member_a", key: str = "") -> requests.Response:
+        """:param key: an Idempotency-Key"""
         prefix = self.served.prefix.format(project=PEOPLE[who].project_id)
         return requests.request(
             method,
             f"http://127.0.0.1:{self.port()}{prefix}{path}",
             json=body,
-            headers={HEADER: who, **self.served.headers},
+            headers={HEADER: who, **self.served.headers, **({"Idempotency-Key": key} if key else {})},
             timeout=120,
         )
 
@@ -73,18 +82,32 @@ class Deployment(ABC):
         live = select(Operation.id).where(Operation.state.in_(LIVE)).limit(1)
         self.until(lambda: not self._read(lambda tx: tx.scalars(live).all()), seconds, "all operations have ended")
 
-    def wrong(self, accepted: Iterable[str] = ()) -> list[str]:
+    def wrong(self, accepted: Iterable[str] = (), made: Iterable[str] | None = None) -> list[str]:
         """What does not hold in the rows, when all is quiet.
 
         :param accepted: ids of operations that callers were told of
+        :param made: ids of all that callers, with keys, were told to have made, where they were told of everything
         """
 
         def look(tx: Session) -> list[str]:
             known = set(tx.scalars(select(Operation.id)))
             lost = [f"operation {id} was accepted and is not known" for id in set(accepted) - known]
+            if made is not None:
+                lost += self._unaccounted(tx, set(made))
             return [*self.served.invariants.check(tx), *self.served.invariants.stuck(tx), *lost]
 
         return self._read(look)
+
+    def _unaccounted(self, tx: Session, told: set[str]) -> list[str]:
+        """Where answers, the answers kept for repeats, and what is there do not agree."""
+        kept = Counter(made_by(answer) for answer in tx.scalars(select(Answered.answer)))
+        there = {id for model in self.served.made for id in tx.scalars(select(model.id))}
+        return [
+            *(f"{id} was made by {times} requests" for id, times in kept.items() if times > 1),
+            *(f"{id} was told of, and is not known" for id in told - kept.keys()),
+            *(f"{id} was made, and nobody was told of it" for id in kept.keys() - told),
+            *(f"{id} is there, and was made by no request that was answered" for id in there - kept.keys()),
+        ]
 
     def wrong_on_backends(self) -> list[str]:
         """What does not hold between rows and backends, when all is quiet."""

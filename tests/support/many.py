@@ -177,14 +177,14 @@ class ManyProcesses(Deployment):
     def port(self) -> int:
         return next(self._ports)
 
-    def call(self, method: str, path: str, body: Any = None, who: str = "member_a") -> requests.Response:
+    def call(self, method: str, path: str, body: Any = None, who: str = "member_a", key: str = "") -> requests.Response:
         """At one API after the other; what only looks asks the other one when the first is dead."""
         try:
-            return super().call(method, path, body, who)
+            return super().call(method, path, body, who, key)
         except requests.RequestException:
             if method != "GET":
                 raise
-        return super().call(method, path, body, who)
+        return super().call(method, path, body, who, key)
 
     def check(self) -> None:
         for member in self.members:
