@@ -6,7 +6,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from falcon.testing import Result
@@ -20,22 +19,34 @@ from tests.support.servers.galera import Galera
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def galera() -> Iterator[Galera]:
     with Galera() as cluster:
         yield cluster
 
 
-@pytest.fixture
-def block(tmp_path: Path, galera: Galera) -> Iterator[Block]:
+@pytest.fixture(scope="module")
+def block(tmp_path_factory: pytest.TempPathFactory, galera: Galera) -> Iterator[Block]:
     galera.nodes[0].query("CREATE DATABASE pumice CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
     url = make_url(galera.url).set(database="pumice")
     sections = {"database": {"connection": url.render_as_string(hide_password=False)}}
-    with Block(tmp_path, sections=sections, quota_volumes=-1, quota_gigabytes=-1) as block:
+    with Block(tmp_path_factory.mktemp("galera"), sections=sections, quota_volumes=-1, quota_gigabytes=-1) as block:
         second = BlockService(block.conf)
         second.start({"scheduler"})
         yield block
         second.stop()
+
+
+def test_of_creates_with_one_key_on_all_nodes_one_is_done(block: Block) -> None:
+    for key in ("k1", "k2", "k3"):
+        answers = at_once(12, lambda _: create(block, 0, key=key))  # noqa: B023 - all are answered here
+        # Who asks at a node that does not have the answer yet is told to try again.
+        assert set(codes(answers)) <= {202, 409}, [answer.text for answer in answers]
+        (volume,) = {id_of(answer) for answer in answers if answer.status_code == 202}
+        assert ends(block, [volume]) == {"available": 1}
+        assert id_of(create(block, 0, key=key)) == volume
+    assert len(block.call("GET", "/volumes").json["volumes"]) == 3
+    assert block.all_wrong() == []
 
 
 def test_conflicts_are_not_shown_and_a_killed_node_loses_nothing(block: Block, galera: Galera) -> None:
@@ -67,8 +78,8 @@ def test_conflicts_are_not_shown_and_a_killed_node_loses_nothing(block: Block, g
     assert block.all_wrong() == []
 
 
-def create(block: Block, number: int) -> Result:
-    return block.call("POST", "/volumes", {"volume": {"size": 1, "name": f"v{number}"}})
+def create(block: Block, number: int, *, key: str | None = None) -> Result:
+    return block.call("POST", "/volumes", {"volume": {"size": 1, "name": f"v{number}"}}, key=key)
 
 
 def id_of(answer: Result) -> str:
