@@ -12,6 +12,7 @@ import pytest
 
 from pumice.kernel.bus import Bus, make_bus
 from tests.kernel.test_bus import configured
+from tests.support.ports import free_port
 from tests.support.servers.rabbitmq import RabbitMQ
 from tests.support.waiting import eventually
 
@@ -97,6 +98,25 @@ def test_all_connections_closed(rung: Callable[[], Rung], rabbitmq: RabbitMQ) ->
     both.works()
     rabbitmq.close_connections()
     both.works()
+
+
+def test_one_of_several_brokers_is_enough_for_all_doorbells(tmp_path: Path, rabbitmq: RabbitMQ) -> None:
+    scheme, _, rest = rabbitmq.url.partition("://")
+    absent = ",".join(f"guest:guest@127.0.0.1:{free_port()}" for _ in range(4))
+    conf = configured(tmp_path, f"{scheme}://{absent},{rest}")
+    with closing(make_bus(conf, "several")) as listener, closing(make_bus(conf, "several")) as sender:
+        heard: queue.Queue[str] = queue.Queue()
+        listener.listen("q", heard.put)
+
+        def comes() -> bool:
+            sender.ring("q", "op")
+            try:
+                return bool(heard.get(timeout=0.2))
+            except queue.Empty:
+                return False
+
+        eventually(comes, SECONDS)
+        assert sender.dropped == 0
 
 
 def test_doorbells_come_again_after_a_purge(rung: Callable[[], Rung], rabbitmq: RabbitMQ) -> None:

@@ -148,6 +148,7 @@ class MessagingBus:
         self._namespace = namespace
         own = messaging_conf(conf)
         self._transport = oslo_messaging.get_rpc_transport(own, url=conf.transport_url)
+        self._brokers = len(oslo_messaging.TransportURL.parse(own, conf.transport_url).hosts)
         if "oslo_messaging_rabbit" in own:
             # Its own default lets more and more time pass between attempts to connect, 30 s in the end.
             own.set_default("rabbit_interval_max", RETRY_SECONDS, group="oslo_messaging_rabbit")
@@ -213,7 +214,9 @@ class MessagingBus:
                 self._sender.start()
 
     def _send_all(self) -> None:
-        client = oslo_messaging.get_rpc_client(self._transport, oslo_messaging.Target(exchange=EXCHANGE), retry=0)
+        # Each broker once, in whatever order: with one of several away, the next is asked at once.
+        retry = max(self._brokers - 1, 0)
+        client = oslo_messaging.get_rpc_client(self._transport, oslo_messaging.Target(exchange=EXCHANGE), retry=retry)
         failing = False
         while (mail := self._outbox.get()) is not None and not self._closed:
             try:
