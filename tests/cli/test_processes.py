@@ -137,6 +137,35 @@ def test_three_processes_are_a_service(tmp_path: Path, cloud: Cloud, service: st
         assert (tmp_path / "log" / f"{service}-{log}.log").stat().st_size > 0
 
 
+def test_an_api_counts_the_requests_of_all_its_processes(tmp_path: Path) -> None:
+    file, port = configured(tmp_path, "block", osapi_volume_workers=3)
+    with api(file, port) as served:
+        served.ready()
+        url, sent = f"http://127.0.0.1:{port}", 0
+
+        def counts() -> list[Path]:
+            """The files of those that have answered."""
+            maps = [one for child in psutil.Process(served.process.pid).children() for one in child.memory_maps()]
+            return [Path(one.path) for one in maps if "pumice-metrics-" in one.path]
+
+        def several_have_answered() -> bool:
+            nonlocal sent
+            for _ in range(10):  # each on a connection of its own, which any of them may take
+                assert requests.get(url + VOLUMES, headers={HEADER: "member_a"}, timeout=60).ok
+                sent += 1
+            return len(counts()) > 1
+
+        until(several_have_answered, "several have answered")
+        for _ in range(10):
+            scraped = requests.get(f"{url}/metrics", timeout=60).text
+            (line,) = [one for one in scraped.splitlines() if one.startswith("pumice_request_seconds_count{")]
+            assert line.endswith(f" {sent}.0"), line
+        assert "pumice_queue_depth" in scraped
+        kept = counts()
+        assert served.end() == 0
+        assert not any(one.parent.exists() for one in kept)
+
+
 def test_what_runs_ends_before_its_worker_does(tmp_path: Path) -> None:
     file, port = configured(tmp_path, "block")
     file.write_text(file.read_text() + "[sim]\nsimulated_latency = 1.5\n")

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 from wsgiref.util import setup_testing_defaults
 
 import pytest
+from prometheus_client import values
 
-from pumice.kernel.metrics import Metrics
+from pumice.kernel.metrics import SHARED, Metrics, shared
 
 
 def scraped(metrics: Metrics) -> str:
@@ -85,3 +88,19 @@ def test_two_services_in_one_process_do_not_mix() -> None:
     first.sweep(1)
     assert "share" not in scraped(first)
     assert "pumice_sweeps_total{" not in scraped(second)
+
+
+def test_what_a_killed_process_has_left_is_removed_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values, "ValueClass", values.ValueClass)
+    monkeypatch.setenv(SHARED, "")
+    left, young = tmp_path / "pumice-metrics-left", tmp_path / "pumice-metrics-young"
+    for directory in (left, young):
+        directory.mkdir()
+    os.utime(left, (1, 1))
+    with shared(tmp_path):
+        assert not left.exists()
+        (mine,) = set(tmp_path.iterdir()) - {young}
+        os.utime(mine, (1, 1))
+        with shared(tmp_path):
+            assert mine.exists()
+    assert list(tmp_path.iterdir()) == [young]

@@ -12,6 +12,7 @@ import gc
 import logging
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gunicorn.app.base import BaseApplication
@@ -20,6 +21,7 @@ from oslo_config import cfg
 from oslo_db.exception import DBConnectionError
 
 from pumice.kernel import logging as kernel_logging
+from pumice.kernel import metrics
 from pumice.kernel.config import ConfigError, options_of
 from pumice.kernel.db.schema import SchemaError
 from pumice.kernel.processes import once_reachable, reload
@@ -32,6 +34,8 @@ LOG = logging.getLogger(__name__)
 
 KEEP_ALIVE_SECONDS = 75
 """Longer than proxies keep connections, so that it is they who close them."""
+MEMORY = Path("/dev/shm")  # noqa: S108
+"""For beats and counts, which must not wait for a disk."""
 LATEST_SIGN = 60
 """Seconds without a sign of life after which a child is killed and replaced."""
 
@@ -42,7 +46,9 @@ def serve(name: str, load: Callable[[], cfg.ConfigOpts], make: Callable[[cfg.Con
     :param name: "block" or "share"
     :param load: reads the configuration
     """
-    _Server(name, load, make).run()
+    server = _Server(name, load, make)
+    with metrics.shared(MEMORY):
+        server.run()
 
 
 class _Log(Logger):  # type: ignore[misc]
@@ -78,7 +84,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
             "timeout": LATEST_SIGN,
             "graceful_timeout": conf.graceful_shutdown_timeout,
             "proc_name": f"pumice-{self._name}-api",
-            "worker_tmp_dir": "/dev/shm",  # noqa: S108 - beats that must not wait for a disk
+            "worker_tmp_dir": str(MEMORY),
             "logger_class": _Log,
             "control_socket_disable": True,
             "post_worker_init": _begin,
