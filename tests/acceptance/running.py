@@ -7,8 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Self
@@ -26,6 +26,7 @@ from tests.acceptance.typed import OpenStack
 from tests.support.fileservers import end_file_servers
 from tests.support.iscsi import INITIATOR
 from tests.support.ports import free_port
+from tests.support.waiting import LONG, eventually
 
 BIN = Path(sys.executable).parent
 PROJECTS = {"admin": "admin", "demo": "demo", "stranger": "elsewhere"}
@@ -72,11 +73,21 @@ class Pumice:
 
     def _see_loop_device_go(self) -> None:
         """The kernel lets it go after the unmount, and only when no other mount namespace has it any more."""
-        end = time.monotonic() + 20
         listing = ["losetup", "--list", "--noheadings"]
-        while str(self.data) in subprocess.run(listing, capture_output=True, text=True, check=True).stdout:
-            assert time.monotonic() < end, "the loop device is still there"
-            time.sleep(0.2)
+
+        def gone() -> bool:
+            there = subprocess.run(listing, capture_output=True, text=True, check=True).stdout
+            return str(self.data) not in there or self._mounted_elsewhere()
+
+        eventually(gone, why=lambda: "the loop device is still there")
+
+    def _mounted_elsewhere(self) -> bool:
+        """Whether another mount namespace, made by whoever meanwhile, has a copy of our mount."""
+        for mounts in Path("/proc").glob("[0-9]*/mountinfo"):
+            with suppress(OSError):
+                if str(self.data) in mounts.read_text():
+                    return True
+        return False
 
     def start(self) -> None:
         ports = {
@@ -93,17 +104,19 @@ class Pumice:
             stderr=subprocess.PIPE,
             text=True,
         )
-        end = time.monotonic() + 60
-        while not self._answers():
+
+        def answers() -> bool:
+            assert self._process is not None
             assert self._process.poll() is None, self._process.communicate()
-            assert time.monotonic() < end
-            time.sleep(0.1)
+            return self._answers()
+
+        eventually(answers, 120)
 
     def end(self, number: signal.Signals) -> tuple[str, str]:
         """End it by a signal; what it had said on its output, and of errors."""
         assert self._process is not None
         self._process.send_signal(number)
-        return self._process.communicate(timeout=30)
+        return self._process.communicate(timeout=90)
 
     def tgtd_pid(self) -> int | None:
         left = self._target()._left_behind()
@@ -116,7 +129,7 @@ class Pumice:
             env={**os.environ, "TGT_IPC_SOCKET": str(self._target().socket)},
             capture_output=True,
             text=True,
-            timeout=10,
+            timeout=LONG,
             check=True,
         )
         return done.stdout
@@ -196,7 +209,7 @@ class Pumice:
 
     def _answers(self) -> bool:
         try:
-            return requests.get(f"{self.url}/healthcheck", timeout=5).ok
+            return requests.get(f"{self.url}/healthcheck", timeout=30).ok
         except requests.ConnectionError:
             return False
 
@@ -210,13 +223,6 @@ class Pumice:
         end_file_servers(self.data)
         while (self.data / "storage").is_mount():
             subprocess.run(["umount", self.data / "storage"], check=True, timeout=60)
-
-
-def until(holds: Callable[[], object], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 class Person:
@@ -236,11 +242,12 @@ class Person:
         return str(answer.json()[kind]["status"]) if answer.ok else "gone"
 
     def rests(self, kind: str, id: str, wanted: str) -> None:
-        end = time.monotonic() + 30
-        while (status := self.status(kind, id)) != wanted:
-            assert status.endswith("ing"), f"{kind} {id} is {status}, not {wanted}"
-            assert time.monotonic() < end, f"{kind} {id} is still {status}"
-            time.sleep(0.05)
+        def rested() -> bool:
+            status = self.status(kind, id)
+            assert status == wanted or status.endswith("ing"), f"{kind} {id} is {status}, not {wanted}"
+            return status == wanted
+
+        eventually(rested, 60, lambda: f"{kind} {id} is still {self.status(kind, id)}")
 
     def _remove(self, kind: str, how: str = "") -> None:
         every = self.ok("GET", f"/{kind}s/detail")[f"{kind}s"]

@@ -153,7 +153,7 @@ everywhere = pytest.mark.parametrize(("library", "version"), list(itertools.prod
 
 def rests(show: Callable[[str], dict[str, Any]], id: str) -> str:
     """The status that a thing comes to rest in; "gone" when it is no more."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while True:
         try:
             status = str(show(id)["status"])

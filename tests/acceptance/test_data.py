@@ -13,6 +13,7 @@ import pytest
 
 from tests.acceptance.running import Member, Pumice
 from tests.support.iscsi import INITIATOR, qemu_io, size_of, writing
+from tests.support.waiting import LONG, eventually
 
 pytestmark = pytest.mark.real
 
@@ -39,7 +40,7 @@ def libiscsi(tool: str, info: Info, initiator: str = INITIATOR, password: str | 
     """Exit code and output of one of libiscsi's tools on the disk."""
     login = f"{info['auth_username']}%{password or info['auth_password']}"
     url = f"iscsi://{login}@{info['target_portal']}/{info['target_iqn']}/{info['target_lun']}"
-    done = subprocess.run([tool, "-i", initiator, url], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run([tool, "-i", initiator, url], capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -61,7 +62,7 @@ def test_a_snapshot_keeps_what_is_overwritten_later(member: Member, volume: str)
 
     begin = time.monotonic()
     clone = member.make(snapshot_id=snapshot)
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < LONG
     of_clone = member.attach(clone)
     assert reads(of_clone, FIRST)
     assert reads(info, SECOND)
@@ -178,10 +179,7 @@ def test_an_export_comes_back_when_tgtd_is_killed(pumice: Pumice, attached: Info
     before = pumice.tgtd_pid()
     assert before
     os.kill(before, signal.SIGKILL)
-    end = time.monotonic() + 20
-    while libiscsi("iscsi-inq", attached)[0] != 0:
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    eventually(lambda: libiscsi("iscsi-inq", attached)[0] == 0)
     assert pumice.tgtd_pid() not in (None, before)
     assert reads(attached, FIRST)
     assert libiscsi("iscsi-inq", attached, password="wrong-password")[0] != 0

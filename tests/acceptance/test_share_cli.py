@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.running import Pumice, ShareMember, until
+from tests.acceptance.running import Pumice, ShareMember
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.real
 
@@ -86,7 +87,7 @@ def test_access_rules(share: Typed, sharer: ShareMember) -> None:
     assert share("access", "delete", "one", kept, "--unrestrict") == ""
     for rule in (reader["id"], writer):
         assert share("access", "delete", "one", rule) == ""
-    until(lambda: share("access", "list", "one", *JSON) == [])
+    eventually(lambda: share("access", "list", "one", *JSON) == [])
 
 
 def test_what_is_locked_binned_and_restored(share: Typed, sharer: ShareMember) -> None:
@@ -155,7 +156,7 @@ def test_limits_zones_and_messages(share: Typed, sharer: ShareMember) -> None:
     assert names(share("availability", "zone", "list", *JSON)) == ["nova"]
     assert names(share("type", "list", *JSON)) == ["default"]
     rule = share("access", "create", "one", "user", "somebody", *JSON)["id"]
-    until(lambda: share("access", "show", rule, *JSON)["state"] == "error")
+    eventually(lambda: share("access", "show", rule, *JSON)["state"] == "error")
     [message] = share("message", "list", "--resource-id", id, *JSON)
     assert message["User Message"].startswith("Changing access rules")
     assert share("message", "show", message["ID"], *JSON)["resource_id"] == id

@@ -9,7 +9,8 @@ import manilaclient.exceptions
 import openstack.exceptions
 import pytest
 
-from tests.acceptance.running import Pumice, ShareMember, until
+from tests.acceptance.running import Pumice, ShareMember
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.real
 
@@ -222,7 +223,7 @@ def test_a_shares_life(pumice: Pumice, library: Callable[..., Client], version: 
     share = client.create(share_proto="NFS", size=1, name="first", metadata={"for": "tests"})
     person.rests("share", share, "available")
     rule = client.allow(share, "127.0.0.1")
-    until(lambda: client.rules(share) == {"127.0.0.1": "active"})
+    eventually(lambda: client.rules(share) == {"127.0.0.1": "active"})
     [location] = client.locations(share)
     assert location.startswith("127.0.0.1:/")
     snapshot = client.snapshot(share)
@@ -244,7 +245,7 @@ def test_a_shares_life(pumice: Pumice, library: Callable[..., Client], version: 
     assert client.show(copy)["snapshot_id"] == snapshot
 
     client.deny(share, rule)
-    until(lambda: client.rules(share) == {})
+    eventually(lambda: client.rules(share) == {})
     with pytest.raises(DENIED):
         client.delete(share)
     client.delete_snapshot(snapshot)

@@ -13,9 +13,10 @@ import pytest
 
 from pumice.standalone.directory import DataDirectory
 from pumice.standalone.shares import FileServers
-from tests.acceptance.running import Pumice, ShareMember, until
+from tests.acceptance.running import Pumice, ShareMember
 from tests.support.ganesha import NfsClient
 from tests.support.samba import add_user, smbclient
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.real
 
@@ -95,19 +96,19 @@ def test_what_rules_let_a_client_do(pumice: Pumice, sharer: ShareMember, servers
     def allow(*words: str) -> Any:
         """Allow the client that; back when it is in force."""
         rule = share("access", "create", "data", *client.who, *words, *JSON)["id"]
-        until(lambda: share("access", "show", rule, *JSON)["state"] == "active")
+        eventually(lambda: share("access", "show", rule, *JSON)["state"] == "active")
         return rule
 
     def deny(rule: str) -> None:
         share("access", "delete", "data", rule)
-        until(lambda: rule not in [one["ID"] for one in share("access", "list", "data", *JSON)])
+        eventually(lambda: rule not in [one["ID"] for one in share("access", "list", "data", *JSON)])
 
     id = share("create", "--name=data", client.protocol, "1", *JSON)["id"]
     sharer.rests("share", id, "available")
     [place] = [one["Path"] for one in share("export", "location", "list", "data", *JSON)]
     refused(lambda: client.write(place, "file", b"old"))
     stranger = share("access", "create", "data", "ip", "10.1.2.3", *JSON)["id"]
-    until(lambda: share("access", "show", stranger, *JSON)["state"] == "active")
+    eventually(lambda: share("access", "show", stranger, *JSON)["state"] == "active")
     refused(lambda: client.write(place, "file", b"old"))
     deny(stranger)
 
@@ -122,7 +123,7 @@ def test_what_rules_let_a_client_do(pumice: Pumice, sharer: ShareMember, servers
     [past] = [one["Path"] for one in share("snapshot", "export", "location", "list", "old", *JSON)]
     refused(lambda: client.read(past, "file"))
     share("snapshot", "access", "create", "old", *client.who)
-    until(lambda: share("snapshot", "access", "list", "old", *JSON)[0]["State"] == "active")
+    eventually(lambda: share("snapshot", "access", "list", "old", *JSON)[0]["State"] == "active")
     assert client.read(past, "file") == b"old"
     refused(lambda: client.read(past, "later"))
     refused(lambda: client.write(past, "other", b"other"))
@@ -151,17 +152,17 @@ def test_a_share_is_served_again_when_servers_and_pumice_were_killed(
         "id"
     ]
     place = sharer.location(f"/shares/{share}/export_locations")
-    until(lambda: works(lambda: client.write(place, "file", b"kept")))
+    eventually(lambda: works(lambda: client.write(place, "file", b"kept")))
 
     before = server(pumice, client.protocol)
     os.kill(before, signal.SIGKILL)
-    until(lambda: server(pumice, client.protocol) != before and works(lambda: client.read(place, "file")))
+    eventually(lambda: server(pumice, client.protocol) != before and works(lambda: client.read(place, "file")))
     pumice.end(signal.SIGKILL)
     assert client.read(place, "file") == b"kept"
     pumice.start()
     assert client.read(place, "file") == b"kept"
     sharer.act(share, "deny_access", {"access_id": rule})
-    until(lambda: not works(lambda: client.read(place, "file")))
+    eventually(lambda: not works(lambda: client.read(place, "file")))
 
 
 def works(attempt: Callable[[], object]) -> bool:

@@ -24,7 +24,7 @@ class OpenStack:
         """Its exit status, what it said, and what it complained of."""
         if cloud not in self._processes:
             self._processes[cloud] = ProcessPoolExecutor(1, get_context("spawn"), _begin, [self._environment])
-        return self._processes[cloud].submit(_typed, ["--os-cloud", cloud, *words]).result(timeout=60)
+        return self._processes[cloud].submit(_typed, ["--os-cloud", cloud, *words]).result(timeout=180)
 
     def close(self) -> None:
         for process in self._processes.values():

@@ -18,7 +18,7 @@ import yaml
 
 DATA = Path(__file__).parent / "data"
 COMMON = "common.yaml"
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds until what `until` waits for must have come."""
 
 FAULTS = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from pathlib import Path
@@ -13,12 +12,6 @@ import requests
 from pumice.standalone import command
 
 PUMICE = [str(Path(sys.executable).with_name("pumice")), "up"]
-
-
-def patience(seconds):
-    """The limit that a machine with nothing else to do has to keep, for this one with what else it does: it may have
-    begun a moment ago."""
-    return seconds * max(1.0, os.getloadavg()[0] / os.cpu_count()) + 10
 
 
 class SmallService:

@@ -10,7 +10,8 @@ import uuid
 import openstack
 import pytest
 
-from tests.standalone.small import PUMICE, await_answer, patience, words_until
+from tests.standalone.small import PUMICE, await_answer, words_until
+from tests.support.waiting import patience
 
 INITIATOR = "iqn.2026-11.example:here"
 

@@ -20,8 +20,9 @@ from pumice.standalone import clouds, command
 from pumice.standalone.errors import StandaloneError
 from pumice.standalone.keystone import Keystone
 from pumice.standalone.up import Standalone
-from tests.standalone.small import SmallService, patience
+from tests.standalone.small import SmallService
 from tests.support.ports import free_port
+from tests.support.waiting import patience
 
 
 @pytest.mark.real

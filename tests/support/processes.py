@@ -18,7 +18,7 @@ from tests.support.waiting import eventually
 ROOT = Path(__file__).parents[2]
 
 
-def until(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:
+def until(condition: Callable[[], Any], what: str, seconds: float = 180) -> Any:
     """What `condition` returns once it is something."""
     return eventually(condition, seconds, lambda: f"in vain until {what}")
 
@@ -70,7 +70,7 @@ class Process:
         except requests.RequestException:
             return None
 
-    def ready(self, seconds: float = 60) -> Self:
+    def ready(self, seconds: float = 180) -> Self:
         def look() -> bool:
             assert self.process.poll() is None, self.output.read_text()[-4000:]
             answer = self.health()
@@ -82,7 +82,7 @@ class Process:
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
-    def end(self, seconds: float = 60) -> int:
+    def end(self, seconds: float = 120) -> int:
         """SIGTERM; the exit code."""
         self.signal(signal.SIGTERM)
         return self.process.wait(seconds)

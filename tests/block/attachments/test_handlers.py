@@ -286,30 +286,30 @@ class TestFailures:
 
 
 class TestTimeouts:
-    def test_a_connect_without_an_answer_is_given_up_and_tidied(self, tmp_path: Path) -> None:
-        with World(tmp_path, rpc_response_timeout=1) as world:
-            volume = world.volume()
-            id = world.attachment(volume)["id"]
-            world.driver.dial("connect", hang=True, fail_times=1, after=True)
+    def test_a_connect_without_an_answer_is_given_up_and_tidied(self, world: World) -> None:
+        volume = world.volume()
+        id = world.attachment(volume)["id"]
+        world.driver.dial("connect", hang=True, fail_times=1, after=True)
+        with world.impatient():
             text = world.refused(500, "PUT", f"/attachments/{id}", {"attachment": {"connector": CONNECTOR}})
-            assert "1 seconds" in text
-            assert world.state(id) == "error_attaching"
-            assert world.exports() == {id}
-            world.driver.release()
-            eventually(lambda: world.exports() == frozenset())
-            eventually(lambda: world.all_wrong() == [])
-            world.connect(id)
-            assert world.exports() == {id}
+        assert "1 seconds" in text
+        assert world.state(id) == "error_attaching"
+        assert world.exports() == {id}
+        world.driver.release()
+        eventually(lambda: world.exports() == frozenset())
+        eventually(lambda: world.all_wrong() == [])
+        world.connect(id)
+        assert world.exports() == {id}
 
-    def test_a_slow_disconnect_goes_on_and_can_be_joined(self, tmp_path: Path) -> None:
-        with World(tmp_path, rpc_response_timeout=1) as world:
-            volume = world.volume()
-            id = world.attached(volume)["id"]
-            world.driver.dial("disconnect", hang=True, fail_times=1)
+    def test_a_slow_disconnect_goes_on_and_can_be_joined(self, world: World) -> None:
+        volume = world.volume()
+        id = world.attached(volume)["id"]
+        world.driver.dial("disconnect", hang=True, fail_times=1)
+        with world.impatient():
             world.refused(500, "DELETE", f"/attachments/{id}")
-            assert world.statuses(volume) == ("detaching", "attached")
-            world.refused(409, "POST", f"/attachments/{id}/action", {"os-complete": {}})
-            released, answer = at_once(world.driver.release, lambda: world.send("DELETE", f"/attachments/{id}"))
-            assert released is None
-            assert answer.status_code in (200, 404)
-            assert world.statuses(volume) == ("available", "detached")
+        assert world.statuses(volume) == ("detaching", "attached")
+        world.refused(409, "POST", f"/attachments/{id}/action", {"os-complete": {}})
+        released, answer = at_once(world.driver.release, lambda: world.send("DELETE", f"/attachments/{id}"))
+        assert released is None
+        assert answer.status_code in (200, 404)
+        assert world.statuses(volume) == ("available", "detached")

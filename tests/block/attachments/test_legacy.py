@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -221,14 +220,14 @@ class TestConnections:
         world.action(volume, "os-terminate_connection", {"connector": CONNECTOR})
         assert world.statuses(volume)[0] == "available"
 
-    def test_no_answer_in_time(self, tmp_path: Path) -> None:
-        with World(tmp_path, rpc_response_timeout=1) as world:
-            volume = world.volume()
-            world.driver.dial("connect", hang=True, fail_times=1, after=True)
+    def test_no_answer_in_time(self, world: World) -> None:
+        volume = world.volume()
+        world.driver.dial("connect", hang=True, fail_times=1, after=True)
+        with world.impatient():
             world.no_action(500, volume, "os-initialize_connection", {"connector": CONNECTOR})
-            world.driver.release()
-            eventually(lambda: world.connections(volume) == [])
-            assert world.exports() == frozenset()
+        world.driver.release()
+        eventually(lambda: world.connections(volume) == [])
+        assert world.exports() == frozenset()
 
     def test_deleting_the_volume_ends_them(self, world: World) -> None:
         volume = world.volume()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 from falcon.testing import Result
@@ -206,18 +205,18 @@ class TestDeath:
         assert world.exports() == frozenset()
         assert world.all_wrong() == []
 
-    def test_a_backend_that_nobody_serves(self, tmp_path: Path) -> None:
-        with World(tmp_path, rpc_response_timeout=1) as world:
-            volume = world.volume()
-            id = world.attachment(volume)["id"]
-            self.kill(world)
+    def test_a_backend_that_nobody_serves(self, world: World) -> None:
+        volume = world.volume()
+        id = world.attachment(volume)["id"]
+        self.kill(world)
+        with world.impatient():
             assert put(world, id)().status_code == 500
-            assert world.state(id) == "error_attaching"
-            (left,) = live(world)
-            assert left.kind == operations.CLEAN_UP.name
-            self.revive(world)
-            eventually(lambda: not live(world))
-            assert world.connect(id)["status"] == "attaching"
+        assert world.state(id) == "error_attaching"
+        (left,) = live(world)
+        assert left.kind == operations.CLEAN_UP.name
+        self.revive(world)
+        eventually(lambda: not live(world))
+        assert world.connect(id)["status"] == "attaching"
 
     def test_a_superseded_worker_that_was_slow_changes_nothing(self, world: World) -> None:
         """It looks at the attachment's row under the lock, and finds that it is not its own any more."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 from falcon.testing import Result
@@ -94,6 +95,14 @@ class World(Block):
         id = self.volume()
         self.set(id, multiattach=True, **values)
         return id
+
+    @contextmanager
+    def impatient(self) -> Iterator[None]:
+        """Who asks for a connection meanwhile waits no longer than a second."""
+        usual = self.conf.rpc_response_timeout
+        self.conf.set_override("rpc_response_timeout", 1)
+        yield
+        self.conf.set_override("rpc_response_timeout", usual)
 
 
 def at_once(*calls: Callable[[], Any]) -> list[Any]:

@@ -164,12 +164,12 @@ def test_a_clone_of_1_gib_of_data(driver: FileDriver, home: Path, filesystem: Pa
         for _ in range(written // len(block)):
             file.write(block)
         os.fsync(file.fileno())
-    begin = time.monotonic()
+    begin = time.thread_time()
     driver.clone_volume(clone, origin)
-    seconds = time.monotonic() - begin
+    seconds = time.thread_time() - begin
     assert driver.pools()[0].extra["clone_method"] == ("reflink" if REFLINKS[filesystem.name] else "copy")
     if REFLINKS[filesystem.name]:
-        assert seconds < 1
+        assert seconds < 0.2
     assert read(file_of(home, clone), written - 1024**2, 1024**2) == block
     assert file_of(home, clone).stat().st_blocks * 512 < written + 1024**2
     driver.delete_volume(origin)
@@ -246,7 +246,7 @@ def test_a_killed_copy_leaves_nothing(driver: FileDriver, home: Path) -> None:
     before = everything(home)
     child = multiprocessing.get_context("spawn").Process(target=write_and_die, args=(home / "volumes",))
     child.start()
-    child.join(30)
+    child.join(60)
     assert child.exitcode == -signal.SIGKILL
     assert everything(home) == before
     assert driver.inventory().leftovers == frozenset()

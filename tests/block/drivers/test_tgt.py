@@ -22,7 +22,7 @@ from tests.block.drivers.conftest import MakeDriver, snapshot, volume
 from tests.support.iscsi import INITIATOR, qemu_io, size_of, writing
 from tests.support.loopfs import loop_filesystem
 from tests.support.tgtd import TgtdServer
-from tests.support.waiting import eventually
+from tests.support.waiting import LONG, eventually
 
 pytestmark = pytest.mark.real
 
@@ -288,7 +288,7 @@ def test_extending_disturbs_no_writer(driver: FileDriver, disk: VolumeRef, tgtd:
     with writing(connection, mebibytes=64) as client:
         wait_for_writes(driver, disk)
         driver.extend_volume(disk, 2)
-        output, _ = client.communicate(timeout=60)
+        output, _ = client.communicate(timeout=120)
     assert client.returncode == 0, output
     assert "rror" not in output
     assert works(connection, "read -P 0x61 0 64M", "write -P 0x62 1500M 4k")
@@ -411,8 +411,8 @@ def test_a_tgtd_that_hangs_is_reported(tmp_path: Path) -> None:
         thread = threading.Thread(target=lambda: [listener.accept()[0].close() for _ in range(2)])
         thread.start()
         with pytest.raises(BackendError, match="does not answer"):
-            list(Tgtd(path, timeout=1).targets())
-        thread.join(5)
+            list(Tgtd(path, timeout=LONG).targets())
+        thread.join(LONG)
 
 
 def test_the_client_tells_refusals_apart(tgtd: TgtdServer) -> None:
