@@ -42,7 +42,7 @@ class SmallService:
 
 
 def await_answer(settings, process):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while True:
         try:
             return requests.get(f"http://127.0.0.1:{settings.port}/v3", timeout=30)
