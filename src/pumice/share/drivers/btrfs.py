@@ -15,10 +15,10 @@ there: NFS-Ganesha refuses a subvolume that is no mount.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -88,6 +88,8 @@ class BtrfsDriver:
         self._mounts = Mounts(mounts.absolute() / name)
         self._exporters = configured_exporters(section, state_dir) if exporters is None else exporters
         self.protocols: Sequence[str] = list(self._exporters)
+        self._discarded: set[Path] = set()
+        self._discarding = threading.Lock()
 
     def start(self) -> None:
         """Also ends what a killed worker had begun, and mounts again what was mounted before a restart."""
@@ -108,6 +110,11 @@ class BtrfsDriver:
             exporter.stop()
 
     def pools(self) -> Sequence[PoolStats]:
+        """Also removes what could not be removed while the disk was full."""
+        with self._discarding:
+            for path in tuple(self._discarded):
+                self._discarded.remove(path)
+                self._discard(path)
         with os_errors("the statistics", self._name):
             space = os.statvfs(self._directory)
             limits = subvolumes.usages(self._directory)
@@ -208,9 +215,14 @@ class BtrfsDriver:
         new = _building(path)
         with os_errors(f"reverting share {share.id}", self._name):
             self._furnish(new, share, snapshot)
-            subvolumes.exchange(new, path)
+            try:
+                subvolumes.exchange(new, path)
+            except OSError:  # it may have taken place all the same
+                self._export_share(share)
+                self._discard(new)
+                raise
             self._export_share(share)
-            subvolumes.delete(new)
+            self._discard(new)
 
     def export_snapshot(self, snapshot: SnapshotRef) -> Sequence[Location]:
         path = self._snapshot_path(snapshot, must_exist=True)
@@ -274,12 +286,18 @@ class BtrfsDriver:
             return
         with os_errors(f"making share {share.id}", self._name):
             self._furnish(_building(path), share, source)
-            subvolumes.move(_building(path), path)
+            try:
+                subvolumes.move(_building(path), path)
+            except OSError:
+                self._discard(_building(path))
+                raise
 
     def _furnish(self, path: Path, share: ShareRef, source: SnapshotRef | None) -> None:
-        """Make a subvolume for the share at `path`; nothing is there when this fails."""
-        if path.exists():
-            subvolumes.delete(path)
+        """Make a subvolume for the share at `path`; nothing is there when this fails, or it is discarded."""
+        with self._discarding:
+            if path.exists():
+                subvolumes.delete(path)
+            self._discarded.discard(path)
         try:
             if source:
                 subvolumes.snapshot(self._snapshot_path(source, must_exist=True), path)
@@ -290,10 +308,16 @@ class BtrfsDriver:
                 path.chmod(int(self._section.share_root_mode, 8))
             subvolumes.limit(path, share.size * GIB)
         except (BackendError, OSError):
-            if path.exists():
-                with contextlib.suppress(BackendError):
-                    subvolumes.delete(path)
+            self._discard(path)
             raise
+
+    def _discard(self, path: Path) -> None:
+        """Remove what nobody needs any more: at once, or, where the disk is too full even for that, later."""
+        try:
+            if path.exists():
+                subvolumes.delete(path)
+        except BackendError:
+            self._discarded.add(path)
 
     def _refuse_to_lose(self, share: ShareRef, used: subvolumes.Usage, new_size: int) -> None:
         if used.referenced > new_size * GIB:
