@@ -33,7 +33,7 @@ def follow(guide: str, pumice: Pumice, directory: Path) -> str:
             env=pumice.environment() | {"PATH": f"{programs}:{BIN}:{os.environ['PATH']}"},
             capture_output=True,
             text=True,
-            timeout=280,
+            timeout=580,
             check=False,
         )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
@@ -54,6 +54,7 @@ def test_volumes(pumice: Pumice, member: Member, tmp_path: Path) -> None:
         assert all(one["status"] == "deleting" for one in member.ok("GET", f"/{kind}/detail")[kind])
 
 
+@pytest.mark.timeout(600)  # a long page, on a busy machine
 def test_shares(pumice: Pumice, sharer: ShareMember, tmp_path: Path) -> None:
     said = follow("shares.md", pumice, tmp_path)
     assert said.count("written on Monday\n") == 2
