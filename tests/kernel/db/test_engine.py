@@ -101,9 +101,10 @@ def test_errors_do_not_tell_the_row_that_is_refused(db: Database) -> None:
     assert "hush" not in str(caught.value.__cause__)
 
 
+@pytest.mark.parametrize("by_galera", [True, False])
 @pytest.mark.parametrize("written", [True, False])
 def test_a_commit_whose_answer_is_lost_is_done_once(
-    db: Database, monkeypatch: pytest.MonkeyPatch, written: bool
+    db: Database, monkeypatch: pytest.MonkeyPatch, written: bool, by_galera: bool
 ) -> None:
     runs: list[str] = []
     told: list[str] = []
@@ -115,6 +116,8 @@ def test_a_commit_whose_answer_is_lost_is_done_once(
             commit(connection)
         else:
             connection.rollback()
+        if by_galera:
+            raise db.engine.dialect.loaded_dbapi.OperationalError(1180, "Not connected to Primary Component")
         raise db_errors.DBConnectionError
 
     def work(tx: Session) -> str:

@@ -35,6 +35,8 @@ PING_AFTER = 30.0
 """Seconds for which a connection may rest unused before it is tried with a ping."""
 _MYSQL_DATETIME = 12
 """FIELD_TYPE.DATETIME of MySQL's protocol."""
+_COMMIT_FAILED = 1180
+"""MySQL's ER_ERROR_DURING_COMMIT."""
 
 
 class TryAgain(db_errors.RetryRequest):  # type: ignore[misc]
@@ -110,6 +112,7 @@ class Database:
             **options,
         )
         event.listen(engine, "handle_error", _hide_values)
+        event.listen(engine, "handle_error", _take_for_lost)
         exc_filters.register_engine(engine)
         return engine
 
@@ -222,6 +225,13 @@ def _hide_values(context: ExceptionContext) -> None:
                 _FAILING_ROW.sub("Failing row contains (…).", arg) if isinstance(arg, str) else arg
                 for arg in error.args
             )
+
+
+def _take_for_lost(context: ExceptionContext) -> None:
+    """A Galera node that loses the others in the middle of a COMMIT answers that this failed, and is of no more use:
+    that is a connection lost there, which oslo.db knows only of statements after it."""
+    if context.original_exception.args[:1] == (_COMMIT_FAILED,):
+        context.is_disconnect = True
 
 
 def _prepare_sqlite(engine: Engine) -> None:
