@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import io
 import json
 import statistics
 import tempfile
@@ -160,6 +161,16 @@ def add_shares(tx: Any, values: list[dict[str, Any]]) -> None:
 
 
 def getter(service: Any, name: str) -> Get:
+    call = caller(service, name)
+
+    def get(path_and_query: str) -> bytes:
+        return call(path_and_query, "GET")
+
+    return get
+
+
+def caller(service: Any, name: str) -> Callable[..., bytes]:
+    """What calls the API, in this process, as a member of the project: `call(path_and_query, method, body=None)`."""
     context = RequestContext(user_id=PROJECT, project_id=PROJECT, roles=frozenset({"member", "reader"}))
 
     def authenticated(app: Any) -> Any:
@@ -167,17 +178,26 @@ def getter(service: Any, name: str) -> Get:
 
     app = service.wsgi(authenticated)
 
-    def get(path_and_query: str) -> bytes:
+    def call(path_and_query: str, method: str, body: Any = None) -> bytes:
         path, _, query = path_and_query.partition("?")
         statuses: list[str] = []
-        environ: dict[str, Any] = {"PATH_INFO": path, "QUERY_STRING": query, **VERSIONS[name]}
+        sent = b"" if body is None else json.dumps(body).encode()
+        environ: dict[str, Any] = {
+            "REQUEST_METHOD": method,
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+            "CONTENT_TYPE": "application/json",
+            "CONTENT_LENGTH": str(len(sent)),
+            "wsgi.input": io.BytesIO(sent),
+            **VERSIONS[name],
+        }
         setup_testing_defaults(environ)
-        body = b"".join(app(environ, lambda status, *_: statuses.append(status)))
-        if not statuses[0].startswith("200"):
-            raise RuntimeError(f"{path_and_query}: {statuses[0]} {body[:300]!r}")
-        return body
+        answer = b"".join(app(environ, lambda status, *_: statuses.append(status)))
+        if not statuses[0].startswith("2"):
+            raise RuntimeError(f"{method} {path_and_query}: {statuses[0]} {answer[:300]!r}")
+        return answer
 
-    return get
+    return call
 
 
 if __name__ == "__main__":

@@ -46,6 +46,20 @@ def test_of_creates_with_one_key_one_is_done_and_all_are_told_of_it(tmp_path: Pa
         assert block.all_wrong() == []
 
 
+def test_what_a_pool_has_room_for_needs_no_scheduler(tmp_path: Path) -> None:
+    block = Block(tmp_path, {"sim": {"volume_driver": "simulated", "simulated_capacity_gb": 3}})
+    block.service.start({block.service.part})
+    try:
+        made = {name: block.call("POST", "/volumes", {"volume": {"size": 2, "name": name}}) for name in ("a", "b")}
+        ids = {name: answer.json["volume"]["id"] for name, answer in made.items()}
+        assert block.rest(f"/volumes/{ids['a']}") == "available"
+        block.service._start_scheduler()
+        assert block.rest(f"/volumes/{ids['b']}") == "error"
+        assert block.all_wrong() == []
+    finally:
+        block.service.stop()
+
+
 def test_two_schedulers_fill_a_pool_to_the_last_gib_and_not_further(tmp_path: Path) -> None:
     backends = {"sim": {"volume_driver": "simulated", "simulated_capacity_gb": 20, "simulated_latency": 0.05}}
     with Block(tmp_path, backends, quota_volumes=-1) as block:

@@ -17,6 +17,7 @@ from sqlalchemy import select
 
 from pumice.cli import main
 from pumice.kernel.db import migrations
+from pumice.kernel.db.base import new_id
 from pumice.kernel.db.engine import Database
 from pumice.kernel.operations.model import Operation
 from pumice.standalone.keystone import CatalogEntry
@@ -64,10 +65,10 @@ def api(file: Path, port: int) -> Process:
     return Process(file, file.stem, port=port, module="tests.support.api_process")
 
 
-def create(port: int) -> str:
-    answer = requests.post(
-        f"http://127.0.0.1:{port}{VOLUMES}", json={"volume": {"size": 1}}, headers={HEADER: "member_a"}, timeout=60
-    )
+def create(port: int, **hints: str) -> str:
+    """A new volume; with hints the scheduler places it, and never the API."""
+    body = {"volume": {"size": 1}, "OS-SCH-HNT:scheduler_hints": hints}
+    answer = requests.post(f"http://127.0.0.1:{port}{VOLUMES}", json=body, headers={HEADER: "member_a"}, timeout=60)
     assert answer.status_code == 202, answer.text
     return str(answer.json()["volume"]["id"])
 
@@ -90,7 +91,7 @@ def test_a_scheduler_whose_clock_is_wrong_places_as_any_other(tmp_path: Path) ->
             process.ready()
         for seconds in ("3600", "-3600"):
             clock.write_text(seconds)
-            volume = create(port)
+            volume = create(port, different_host=new_id())
             until(lambda made=volume: status(port, made) == "available", f"it is placed by a clock {seconds} s off")
 
 

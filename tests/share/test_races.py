@@ -221,8 +221,8 @@ def test_a_scheduler_that_comes_back_too_late_places_nothing(tmp_path: Path) -> 
     backends = {name: {"share_driver": "simulated"} for name in ("one", "other")}
     shares = Shares(tmp_path, backends, sections={"operations": {"lease": 0.4, "sweep_interval": 0.1}})
     service = shares.service
+    share = new(shares).json["share"]["id"]  # while no backend is known, so that it is left to the scheduler
     service.start({service.part})
-    share = new(shares).json["share"]["id"]
     with service.db.read() as tx:
         (instance,) = tx.query(ShareInstance).all()
     operation = Claims(service.journal, "a scheduler that stands still", [SCHEDULER]).claim(instance.operation_id or "")

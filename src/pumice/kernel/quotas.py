@@ -9,15 +9,29 @@ configuration.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 from oslo_db import exception as db_errors
-from sqlalchemy import BigInteger, Insert, String, delete, insert, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Insert,
+    String,
+    UpdateBase,
+    bindparam,
+    case,
+    delete,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from pumice.kernel.db.base import Base
-from pumice.kernel.db.engine import TryAgain, changed
+from pumice.kernel.db.engine import TryAgain, changed, on
 from pumice.kernel.errors import OverLimit
 
 UNLIMITED = -1
@@ -70,27 +84,28 @@ class Quotas:
         self._classes = (DEFAULT_CLASS,) if use_default_class else ()
         self._shown_as = shown_as
 
-    def charge(self, tx: Session, project_id: str, deltas: Mapping[str, int]) -> None:
-        """Change the counters of a project, in one fixed order so that two charges never deadlock.
+    def charge(
+        self, tx: Session, project_id: str, deltas: Mapping[str, int], sizes: Mapping[str, int] | None = None
+    ) -> None:
+        """Change the counters of a project, which are locked until the transaction ends: so late in it.
 
         :param deltas: resource → change in its unit (things, or GiB)
+        :param sizes: what `check_size` would be asked besides: resource → size of the one thing that it bounds
         :raises OverLimit: an increase does not fit; names the resource, the limit and what is used
         """
-        wanted = {resource: delta for resource, delta in sorted(deltas.items()) if delta}
-        limits = self.limits(tx, project_id, [resource for resource, delta in wanted.items() if delta > 0])
+        wanted, sizes = _changes(deltas), sizes or {}
+        limits = self.limits(tx, project_id, [*sizes, *(resource for resource, delta in wanted.items() if delta > 0)])
+        for resource, size in sizes.items():
+            self._check_size(tx, resource, size, limits[resource])
+        used = _locked(tx, project_id, wanted)
         for resource, delta in wanted.items():
-            limit = limits.get(resource, UNLIMITED)
-            if _add(tx, project_id, resource, delta, limit):
-                continue
-            in_use = self._in_use(tx, project_id, resource)
-            if limit != UNLIMITED and (in_use or 0) + delta > limit:
+            limit, in_use = limits.get(resource, UNLIMITED), used.get(resource, 0)
+            if limit != UNLIMITED and delta > 0 and in_use + delta > limit:
                 raise OverLimit(
                     f"The quota of {self._shown_as(tx, resource)} is exceeded: "
-                    f"{delta} more are asked for, {in_use or 0} of {limit} are in use."
+                    f"{delta} more are asked for, {in_use} of {limit} are in use."
                 )
-            if in_use is not None:
-                raise TryAgain  # between the two statements, another transaction made the row, or room in it
-            _insert(tx, insert(QuotaUsage).values(project_id=project_id, resource=resource, in_use=delta))
+        _add(tx, project_id, wanted, new=wanted.keys() - used.keys())
 
     def limits(self, tx: Session, project_id: str, resources: Iterable[str]) -> dict[str, int]:
         """The limits that hold for a project, for each of `resources`."""
@@ -117,11 +132,14 @@ class Quotas:
         :raises OverLimit: it is above the limit of one of `resources`
         """
         for resource, limit in self.limits(tx, project_id, resources).items():
-            if limit != UNLIMITED and size > limit:
-                raise OverLimit(
-                    f"The quota of {self._shown_as(tx, resource)} is exceeded: "
-                    f"one of {size} GiB is asked for, {limit} are allowed."
-                )
+            self._check_size(tx, resource, size, limit)
+
+    def _check_size(self, tx: Session, resource: str, size: int, limit: int) -> None:
+        if limit != UNLIMITED and size > limit:
+            raise OverLimit(
+                f"The quota of {self._shown_as(tx, resource)} is exceeded: "
+                f"one of {size} GiB is asked for, {limit} are allowed."
+            )
 
     def set_limits(self, tx: Session, owner: str, limits: Mapping[str, int]) -> None:
         """:param owner: a project's id, or `class:<name>`"""
@@ -160,12 +178,8 @@ class Quotas:
         """(owner, resource) → the limit, where one was set."""
         if not names:
             return {}
-        here = (QuotaLimit.owner.in_(owners), QuotaLimit.resource.in_(names))
-        return {(row.owner, row.resource): row.value for row in tx.scalars(select(QuotaLimit).where(*here))}
-
-    def _in_use(self, tx: Session, project_id: str, resource: str) -> int | None:
-        here = (QuotaUsage.project_id == project_id, QuotaUsage.resource == resource)
-        return tx.scalar(select(QuotaUsage.in_use).where(*here))
+        rows = tx.execute(_SET, {"owners": owners, "resources": names})
+        return {(row.owner, row.resource): row.value for row in rows}
 
 
 def check(tx: Session, charges: Iterable[tuple[str, Mapping[str, int]]]) -> list[str]:
@@ -197,16 +211,57 @@ def refund(tx: Session, project_id: str, charged: Mapping[str, int]) -> None:
 
 def adjust(tx: Session, project_id: str, deltas: Mapping[str, int]) -> None:
     """Change the counters of a project by what is a fact already, whatever the limits."""
-    for resource, delta in sorted(deltas.items()):
-        if delta and not _add(tx, project_id, resource, delta, UNLIMITED) and delta > 0:
-            _insert(tx, insert(QuotaUsage).values(project_id=project_id, resource=resource, in_use=delta))
+    changes = _changes(deltas)
+    used = _locked(tx, project_id, changes)
+    new = {resource for resource, delta in changes.items() if resource not in used and delta > 0}
+    _add(tx, project_id, changes, new=new)
 
 
-def _add(tx: Session, project_id: str, resource: str, delta: int, limit: int) -> bool:
-    here = [QuotaUsage.project_id == project_id, QuotaUsage.resource == resource]
-    if delta > 0 and limit != UNLIMITED:
-        here.append(QuotaUsage.in_use + delta <= limit)
-    return bool(changed(tx, update(QuotaUsage).where(*here).values(in_use=QuotaUsage.in_use + delta)))
+def _changes(deltas: Mapping[str, int]) -> dict[str, int]:
+    return {resource: delta for resource, delta in deltas.items() if delta}
+
+
+_USAGES, _LIMITS = on(QuotaUsage), on(QuotaLimit)
+_COUNTERS = (
+    _USAGES.c.project_id == bindparam("the_project"),
+    _USAGES.c.resource.in_(bindparam("resources", expanding=True)),
+)
+_LOCKED = select(_USAGES.c.resource, _USAGES.c.in_use).where(*_COUNTERS).order_by(_USAGES.c.resource).with_for_update()
+_SET = select(_LIMITS).where(
+    _LIMITS.c.owner.in_(bindparam("owners", expanding=True)),
+    _LIMITS.c.resource.in_(bindparam("resources", expanding=True)),
+)
+
+
+def _locked(tx: Session, project_id: str, resources: Iterable[str]) -> dict[str, int]:
+    """What is in use of those resources that have a counter; locked in one order, so that no two charges deadlock."""
+    rows = tx.execute(_LOCKED, {"the_project": project_id, "resources": list(resources)})
+    return {row.resource: row.in_use for row in rows}
+
+
+def _add(tx: Session, project_id: str, changes: Mapping[str, int], *, new: Collection[str]) -> None:
+    """:param new: resources that have no counter yet"""
+    known = [(resource, delta) for resource, delta in changes.items() if resource not in new]
+    if known:
+        each = {f"{name}_{n}": value for n, pair in enumerate(known) for name, value in zip(_PAIR, pair, strict=True)}
+        names = {"the_project": project_id, "resources": [resource for resource, _ in known]}
+        changed(tx, _adding(len(known)), names | each)
+    if new:
+        rows = [{"project_id": project_id, "resource": name, "in_use": changes[name]} for name in sorted(new)]
+        _insert(tx, insert(QuotaUsage).values(rows))
+
+
+_PAIR = ("resource", "delta")
+
+
+@cache
+def _adding(number: int) -> UpdateBase:
+    """An UPDATE that adds to some counters, each its own."""
+    resource, delta = _PAIR
+    each: list[tuple[ColumnElement[bool], Any]] = [
+        (_USAGES.c.resource == bindparam(f"{resource}_{n}"), bindparam(f"{delta}_{n}")) for n in range(number)
+    ]
+    return update(_USAGES).where(*_COUNTERS).values(in_use=_USAGES.c.in_use + case(*each))
 
 
 def _insert(tx: Session, statement: Insert) -> None:

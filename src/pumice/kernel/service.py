@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from pumice.kernel.api.table import Api
     from pumice.kernel.auth.policy import Policy
+    from pumice.kernel.scheduling.placing import Placer
 
 LOG = logging.getLogger(__name__)
 
@@ -72,6 +74,11 @@ class Service:
     @property
     def state_path(self) -> Path:
         return Path(self.conf.state_path)
+
+    @property
+    @abstractmethod
+    def placer(self) -> Placer:
+        """What places new resources, of a service with backends."""
 
     def api(self) -> Api:
         """What `wsgi` serves."""

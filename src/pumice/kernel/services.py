@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from oslo_db import exception as db_errors
-from sqlalchemy import String, UniqueConstraint, or_, select, update
+from sqlalchemy import String, UniqueConstraint, bindparam, exists, or_, select, update
 from sqlalchemy.orm import Mapped, Session, column_property, mapped_column
 
 from pumice.kernel.db.base import Base, utcnow
 from pumice.kernel.db.clock import later, since
-from pumice.kernel.db.engine import TryAgain, changed
+from pumice.kernel.db.engine import TryAgain, changed, on
 from pumice.kernel.errors import BadRequest, NotFound
 
 if TYPE_CHECKING:
@@ -211,13 +211,18 @@ def set_frozen(tx: Session, binary: str, frozen: bool, *, host: str | None = Non
         raise BadRequest(f"{name} is {'already' if frozen else 'not'} frozen.")
 
 
-def takes_new(tx: Session, backend: str, binary: str) -> bool:
-    """Whether nobody has disabled or frozen the backend (a host's, or a cluster's name)."""
-    of_backend = or_(WorkerService.host == backend, WorkerService.cluster == backend)
-    closed = select(WorkerService.id).where(
-        of_backend, WorkerService.binary == binary, or_(WorkerService.disabled, WorkerService.frozen)
-    )
-    return tx.scalar(closed.limit(1)) is None
+_TABLE = on(WorkerService)
+TAKES_NEW = ~exists().where(
+    or_(_TABLE.c.host == bindparam("of_backend"), _TABLE.c.cluster == bindparam("of_backend")),
+    _TABLE.c.binary == bindparam("of_binary"),
+    or_(_TABLE.c.disabled, _TABLE.c.frozen),
+)
+"""Whether nobody has disabled or frozen the backend that its parameters (`of`) say."""
+
+
+def of(backend: str, binary: str) -> dict[str, str]:
+    """:param backend: a host's, or a cluster's name"""
+    return {"of_backend": backend, "of_binary": binary}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import time
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -131,7 +132,9 @@ class BackendService(Service):
         for backend in self.backends:
             backend.tend()
 
-    def _start_scheduler(self) -> None:
+    @cached_property
+    def placer(self) -> Placer:
+        """Made when it is needed first: not every process places."""
         conf, questions = self.conf, self.lookups()
         scheduler = Scheduler(
             load_filters(conf.scheduler_default_filters, questions),
@@ -139,10 +142,7 @@ class BackendService(Service):
             CHOICES[conf.scheduler_weight_handler],
         )
         view = PoolView(self.db, lambda tx: backend_states(tx, self.worker_binary, conf.service_down_time))
-        self._endings.append(self.bus.subscribe(POOLS, lambda told: view.hear(told["hosts"])))
-        binary = self.scheduler_binary
-        self._beat(Identity(conf.host, binary, binary, conf.storage_availability_zone))
-        placer = Placer(
+        return Placer(
             scheduler,
             view,
             binary=self.worker_binary,
@@ -151,7 +151,13 @@ class BackendService(Service):
             refusals=self.refusals,
             action=self.placing,
         )
-        self._work({SCHEDULER: placer}, all_queues=True)
+
+    def _start_scheduler(self) -> None:
+        conf, view = self.conf, self.placer.view
+        self._endings.append(self.bus.subscribe(POOLS, lambda told: view.hear(told["hosts"])))
+        binary = self.scheduler_binary
+        self._beat(Identity(conf.host, binary, binary, conf.storage_availability_zone))
+        self._work({SCHEDULER: self.placer}, all_queues=True)
 
     def _start_backend(self, described: config.Backend) -> None:
         conf, options = self.conf, described.section

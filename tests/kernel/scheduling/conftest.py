@@ -8,12 +8,15 @@ import pytest
 from pumice.kernel.db.base import Base
 from pumice.kernel.db.engine import Database
 from pumice.kernel.scheduling.pool import Pool
+from pumice.kernel.services import WorkerService
 from tests.support.databases import url_of
+
+MODELS: tuple[type[Base], ...] = (Pool, WorkerService)
 
 
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[Database]:
     database = Database(url_of(tmp_path / "pools.sqlite"))
-    Base.metadata.create_all(database.engine, tables=[Base.metadata.tables[Pool.__tablename__]])
+    Base.metadata.create_all(database.engine, tables=[model.metadata.tables[model.__tablename__] for model in MODELS])
     yield database
     database.close()

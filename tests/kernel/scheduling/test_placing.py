@@ -9,8 +9,14 @@ from pumice.kernel.db.engine import Database
 from pumice.kernel.messages import Cause
 from pumice.kernel.moves import End
 from pumice.kernel.operations.kinds import Failure
+from pumice.kernel.scheduling.filters import CapacityFilter
 from pumice.kernel.scheduling.placing import SCHEDULER, Placer, elsewhere, release_growth, reserve_growth, wanted
-from pumice.kernel.scheduling.pool import Pool, PoolSample, claim, report, settled_now
+from pumice.kernel.scheduling.plugins import Lookups
+from pumice.kernel.scheduling.pool import BackendState, Pool, PoolSample, claim, report, settled_now
+from pumice.kernel.scheduling.request import PlacementRequest
+from pumice.kernel.scheduling.scheduler import Scheduler
+from pumice.kernel.scheduling.view import PoolView
+from pumice.kernel.services import WorkerService, set_disabled
 
 HOST = "h@b#p"
 
@@ -19,8 +25,8 @@ def run(environment: Any = None, checkpoint: dict[str, Any] | None = None, **arg
     return SimpleNamespace(environment=environment, check=lambda: None, checkpoint=checkpoint or {}, args=args)
 
 
-def row(host: str = HOST) -> Any:
-    return SimpleNamespace(id="1", host=host, backend=host.partition("#")[0], __label__="Thing")
+def row(host: str | None = HOST) -> Any:
+    return SimpleNamespace(id="1", host=host, backend=(host or "").partition("#")[0], __label__="Thing")
 
 
 def placer() -> Placer:
@@ -46,10 +52,52 @@ def refusal() -> Failure:
 
 
 def test_what_the_scheduler_is_asked() -> None:
-    asked = run(zones=["a", "b"], hints={"x": 1}, only="h@b", checkpoint={"attempted": ["h@c#p"]})
-    request = wanted(asked, id="1", gb=5)
+    args = {"zones": ["a", "b"], "hints": {"x": 1}, "only": "h@b"}
+    request = wanted(args, {"attempted": ["h@c#p"]}, id="1", gb=5)
     assert (request.id, request.gb, request.only, request.hints) == ("1", 5, "h@b", {"x": 1})
     assert (request.zones, request.attempted) == ({"a", "b"}, {"h@c#p"})
+
+
+@pytest.mark.parametrize(
+    ("gb", "hints", "disabled", "expected"),
+    [
+        (90, {"same_host": ""}, False, ("thing:h@b", "build", HOST, 100)),
+        (91, {}, False, (SCHEDULER, "run", None, 10)),
+        (90, {"same_host": "1"}, False, (SCHEDULER, "run", None, 10)),
+        (90, {}, True, (SCHEDULER, "run", None, 10)),
+    ],
+    ids=["room", "no room", "a hint", "closed since the view was read"],
+)
+def test_what_is_placed_at_once_and_what_by_the_scheduler(
+    pool: Database, gb: int, hints: dict[str, str], disabled: bool, expected: tuple[str, str, str | None, int]
+) -> None:
+    view, new = PoolView(pool, lambda _tx: [BackendState("h@b", "nova")]), row(None)
+    asked = PlacementRequest(id="1", gb=gb, hints=hints)
+    scheduler = Scheduler([CapacityFilter(Lookups())], [])
+    here = Placer(scheduler, view, binary="worker", part="thing", refusal=Cause.UNKNOWN)
+    view.pools()
+    pool.write(lambda tx: tx.add(WorkerService(host="h@b", binary="worker", topic="t", availability_zone="z")))
+    pool.write(lambda tx: set_disabled(tx, "h@b", "worker", disabled))
+    queue, step = pool.write(lambda tx: here.at_once(tx, new, asked))
+    assert (queue, step, new.host, allocated(pool)) == expected
+
+
+def test_what_is_placed_at_once_counts_from_then_on(pool: Database) -> None:
+    """Without the pool's row being read again; what another process has placed since turns up with the lost claim."""
+    view = PoolView(pool, lambda _tx: [BackendState("h@b", "nova")], max_age=3600)
+    scheduler = Scheduler([CapacityFilter(Lookups())], [])
+    here = Placer(scheduler, view, binary="worker", part="thing", refusal=Cause.UNKNOWN)
+
+    def place(gb: int) -> str:
+        return pool.write(lambda tx: here.at_once(tx, row(None), PlacementRequest(id="1", gb=gb)))[0]
+
+    assert place(40) == "thing:h@b"
+    (seen,) = view.pools()
+    assert (seen.allocated_gb, seen.thick_room) == (50, 50)
+    assert pool.write(lambda tx: claim(tx, HOST, 20))
+    assert place(40) == SCHEDULER
+    (seen,) = view.pools()
+    assert (seen.allocated_gb, seen.thick_room) == (70, 30)
 
 
 def test_what_one_backend_refuses_another_may_build(pool: Database) -> None:

@@ -7,21 +7,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.attributes import set_committed_value
 
 from pumice.block.admin import binaries
-from pumice.block.quotas.resources import check_volume_size, volume_charge
+from pumice.block.quotas.resources import PER_VOLUME, volume_charge
 from pumice.block.snapshots.model import Snapshot
 from pumice.block.types.lookup import default_type
 from pumice.block.types.model import VolumeType
 from pumice.block.volumes import operations, rules
 from pumice.block.volumes.model import Volume
+from pumice.block.volumes.placement import request
 from pumice.block.volumes.queries import dress
 from pumice.block.volumes.shapes import CreateVolume, NewVolume, VolumeView
 from pumice.kernel import moves, services
 from pumice.kernel.db.base import new_id
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, NotFound, ServerFault
-from pumice.kernel.scheduling.placing import SCHEDULER
 from pumice.kernel.steps import refuse_incapable
 from pumice.kernel.types import find_type
 
@@ -64,30 +65,34 @@ def _accept(tx: Session, req: Request, asked: NewVolume, hints: Mapping[str, Any
     volume_type = _type(tx, req, asked, source)
     size = _size(asked, source)
     rules.check_size(volume_type.extra_specs, size)
-    check_volume_size(tx, service.quotas, _project(req), size)
     zones = _zones(tx, service, asked, source, volume_type)
     given = {"id": volume_id, "operation_id": operation_id, "size": size, "availability_zone": min(zones)}
     volume = _row(req, asked, source, volume_type, **given)
-    service.quotas.charge(tx, volume.project_id, volume_charge(size, volume_type.id))
+    args = {
+        "zones": sorted(zones),
+        "hints": dict(hints),
+        "only": source.origin.backend if source else None,
+        "attempts": service.conf.scheduler_max_attempts,
+    }
+    held = _hold(tx, source)
+    # From here on other creations wait for this one.
+    charge = volume_charge(size, volume_type.id)
+    service.quotas.charge(tx, volume.project_id, charge, sizes={PER_VOLUME: size})
+    queue, step = service.placer.at_once(tx, volume, request(volume, volume_type.extra_specs, args, {}))
     tx.add(volume)
-    tx.flush()
     service.journal.submit(
         tx,
         operations.CREATE,
         req.context,
         volume,
         id=operation_id,
-        queue=SCHEDULER,
-        args={
-            "zones": sorted(zones),
-            "hints": dict(hints),
-            "only": source.origin.backend if source else None,
-            "attempts": service.conf.scheduler_max_attempts,
-        },
-        holds=_hold(tx, source),
+        queue=queue,
+        step=step,
+        args=args,
+        holds=held,
     )
     req.reply_headers["X-Operation-Id"] = operation_id
-    tx.refresh(volume)
+    set_committed_value(volume, "type_name", volume_type.name)
     dress(tx, [volume])
     return volume
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -20,8 +21,16 @@ from pumice.kernel.types import specs_of
 def request_of(tx: Session, run: Run, volume: Volume) -> PlacementRequest:
     """What the scheduler is asked for a volume that is being created."""
     specs = specs_of(tx, VolumeType, volume.volume_type_id)
+    return request(volume, specs, run.args, run.checkpoint)
+
+
+def request(
+    volume: Volume, specs: Mapping[str, Any], args: Mapping[str, Any], tried: Mapping[str, Any]
+) -> PlacementRequest:
+    """What is asked for a volume of a type with these extra specs, whose operation has these arguments."""
     return wanted(
-        run,
+        args,
+        tried,
         id=volume.id,
         gb=volume.size,
         project_id=volume.project_id,

@@ -21,7 +21,17 @@ from typing import Any, Generic, TypeVar, cast
 import msgspec
 from oslo_db import exception as db_errors
 from oslo_db.sqlalchemy import exc_filters
-from sqlalchemy import Connection, CursorResult, Engine, ExceptionContext, UpdateBase, create_engine, event, make_url
+from sqlalchemy import (
+    Connection,
+    CursorResult,
+    Engine,
+    ExceptionContext,
+    Table,
+    UpdateBase,
+    create_engine,
+    event,
+    make_url,
+)
 from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.orm import Session
 
@@ -211,10 +221,21 @@ def proven_by(tx: Session, proof: Callable[[Session], bool]) -> None:
     tx.info["proof"] = proof
 
 
-def changed(tx: Session, statement: UpdateBase) -> int:
-    """Execute an UPDATE, DELETE or INSERT and return how many rows it matched."""
-    result = tx.execute(statement, execution_options={"synchronize_session": False})
+def changed(tx: Session, statement: UpdateBase, values: Mapping[str, Any] | None = None) -> int:
+    """Execute an UPDATE, DELETE or INSERT and return how many rows it matched.
+
+    :param values: of the parameters of a statement that was made once (`on`), and of columns that it sets besides
+    """
+    result = tx.execute(statement, values, execution_options={"synchronize_session": False})
     return cast("CursorResult[Any]", result).rowcount
+
+
+def on(model: Any) -> Table:
+    """The table of a mapped class, to make a statement of once that is executed for each request.
+
+    Making a statement anew, of mapped columns, costs two thirds of what it takes to have it executed.
+    """
+    return cast("Table", model.__table__)
 
 
 def _hide_values(context: ExceptionContext) -> None:

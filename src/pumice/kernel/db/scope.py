@@ -7,9 +7,10 @@ Every select of a resource starts from a `Scope`. A class says in `visible_to` w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy import ColumnElement, Select, bindparam, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from pumice.kernel.errors import NotFound
@@ -47,9 +48,8 @@ class Scope:
         return statement if self.project_id is None else statement.where(model.visible_to(self.project_id))
 
     def find(self, tx: Session, model: type[M], id: str) -> M | None:
-        key: InstrumentedAttribute[str] = model.id  # type: ignore[attr-defined]
-        statement = self.select(model).where(key == id)
-        return tx.scalars(statement).one_or_none()
+        statement = _by_id(model, limited=self.project_id is not None)
+        return tx.scalars(statement, {"the_id": id, "the_project": self.project_id}).one_or_none()
 
     def get(self, tx: Session, model: type[M], id: str) -> M:
         """:raises NotFound: there is no such row, or it is not this scope's to see"""
@@ -57,6 +57,14 @@ class Scope:
         if row is None:
             raise NotFound(f"{model.__label__} {id} could not be found.")
         return row
+
+
+@cache
+def _by_id(model: type[M], *, limited: bool) -> Select[M]:
+    key: InstrumentedAttribute[str] = model.id  # type: ignore[attr-defined]
+    project: Any = bindparam("the_project")
+    statement = select(model).where(key == bindparam("the_id"))
+    return statement.where(model.visible_to(project)) if limited else statement
 
 
 def own(project_id: str) -> Scope:

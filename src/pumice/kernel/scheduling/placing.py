@@ -1,6 +1,7 @@
-"""Steps by which a resource gets its room on a pool: placed when it is new, tried elsewhere, grown.
+"""How a resource gets its room on a pool: placed when it is new, tried elsewhere, grown.
 
-The scheduler is asked, room is claimed, and the choice is written in one transaction.
+What is new is placed by the API as it is accepted, where a pool has room; else by the scheduler, in steps. Either way
+room is claimed and the choice is written in one transaction.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import func
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from pumice.kernel import moves, services
 from pumice.kernel.backends import SAMPLES_WANTED, queue_of
 from pumice.kernel.db.base import Placed
-from pumice.kernel.db.engine import Database
+from pumice.kernel.db.engine import Database, after_commit
 from pumice.kernel.db.scope import everything
 from pumice.kernel.messages import Code
 from pumice.kernel.moves import End
@@ -32,6 +33,8 @@ from pumice.kernel.steps import leave_nothing
 
 SCHEDULER = "scheduler"
 """The queue that all schedulers serve."""
+BUILD = "build"
+"""The step by which a worker makes what has been placed on its backend."""
 ASKED = 30
 """How often a placement asks for newer samples, once a second, before it is refused."""
 
@@ -41,7 +44,7 @@ class RoomUnsure(Exception):
 
 
 class Placer:
-    """The environment of steps in the scheduler's queue.
+    """What places: in the API, and as the environment of steps in the scheduler's queue.
 
     :param binary: of the services whose backends are chosen from
     :param part: the part that serves these backends (`kernel.backends.queue_of`)
@@ -62,7 +65,7 @@ class Placer:
         action: Code | None = None,
     ) -> None:
         self._scheduler = scheduler
-        self._view = view
+        self.view = view
         self._binary = binary
         self._part = part
         self.refusal = refusal
@@ -83,21 +86,19 @@ class Placer:
         def claim(chosen: PoolState) -> bool:
             def work(tx: Session) -> bool | None:
                 hold(tx, run.operation)
-                if not services.takes_new(tx, chosen.backend, self._binary):
-                    return None
-                won = pool.claim(tx, chosen.host, request.gb, thick=request.thick)
+                won = self._claim(tx, chosen, request)
                 if won:
-                    _write(tx, run, row, chosen)
+                    moves.amend(tx, type(row), row.id, operation_id=run.operation.id, **_home(chosen))
                 return won
 
             won = run.db.write(work)
             if won is None:
                 # Closed since the view was read, which holds states of backends for a while.
-                self._view.reread()
+                self.view.reread()
             return bool(won)
 
         try:
-            return self._scheduler.place(request, self._view, claim).backend
+            return self._scheduler.place(request, self.view, claim).backend
         except NoValidPool as error:
             if error.unsure:
                 raise RoomUnsure from error
@@ -105,6 +106,30 @@ class Placer:
             text = run.checkpoint.get("refused") or str(error)
             detail = self._refusals.get(error.emptied_by or "", self.refusal)
             raise Failure(text, detail=detail, action=self.action) from error
+
+    def at_once(self, tx: Session, row: Placed, request: PlacementRequest) -> tuple[str, str]:
+        """Claim room on the best pool within the transaction that adds `row`; the queue and the step to begin with.
+
+        What cannot be placed here the scheduler does: no pool will do as far as is known, what is known is not so any
+        more, or a hint may need others to be asked.
+        """
+        chosen = None if any(request.hints.values()) else self._scheduler.rank(request, self.view.pools()).chosen
+        if chosen is None:
+            return SCHEDULER, "run"
+        if not self._claim(tx, chosen, request):
+            after_commit(tx, self.view.reread)
+            return SCHEDULER, "run"
+        after_commit(tx, lambda: self.view.count(chosen.host, request.gb))
+        for name, value in _home(chosen).items():
+            setattr(row, name, value)
+        return self.queue_of(chosen.backend), BUILD
+
+    def _claim(self, tx: Session, chosen: PoolState, request: PlacementRequest) -> bool | None:
+        """Whether the pool has room; None where its backend was closed since the view was read."""
+        if pool.claim(tx, chosen.host, request.gb, thick=request.thick, binary=self._binary):
+            return True
+        takes_new = tx.scalar(select(services.TAKES_NEW), services.of(chosen.backend, self._binary))
+        return False if takes_new else None
 
     def ask_again(self, run: Run) -> Next:
         """Have the backends report anew, and run the step again soon."""
@@ -115,23 +140,23 @@ class Placer:
         return Next(run.operation.step, checkpoint={"asked": asked + 1}, delay=1.0)
 
 
-def _write(tx: Session, run: Run, row: Placed, chosen: PoolState) -> None:
-    values = {
+def _home(chosen: PoolState) -> dict[str, Any]:
+    """Where a resource lies that was placed on the pool, as columns of `Placed`."""
+    return {
         "host": chosen.host,
         "cluster_name": chosen.state.cluster,
         "availability_zone": chosen.state.availability_zone,
     }
-    moves.amend(tx, type(row), row.id, operation_id=run.operation.id, **values)
 
 
-def wanted(run: Run, **resource: Any) -> PlacementRequest:
-    """What the scheduler is asked for a new resource: what its operation's arguments and earlier tries say, besides
-    what the resource is."""
+def wanted(args: Mapping[str, Any], tried: Mapping[str, Any], **resource: Any) -> PlacementRequest:
+    """What is asked for a new resource: what the arguments of its operation and earlier tries (its checkpoint) say,
+    besides what the resource is."""
     return PlacementRequest(
-        zones=frozenset(run.args["zones"]),
-        hints=run.args["hints"],
-        attempted=frozenset(run.checkpoint.get("attempted", ())),
-        only=run.args["only"],
+        zones=frozenset(args["zones"]),
+        hints=args["hints"],
+        attempted=frozenset(tried.get("attempted", ())),
+        only=args["only"],
         **resource,
     )
 
@@ -147,7 +172,7 @@ def schedule(run: Run, row: Placed, request_of: Callable[[Session], PlacementReq
             backend = placer.place(run, row, request)
         except RoomUnsure:
             return placer.ask_again(run)
-    return Next("build", queue=placer.queue_of(backend))
+    return Next(BUILD, queue=placer.queue_of(backend))
 
 
 def elsewhere(run: Run, row: Placed, gb: int, refusal: Failure, *, bound: bool, remove: Callable[[], None]) -> Next:

@@ -20,8 +20,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from operator import attrgetter
-from typing import Any, cast
+from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry
 from sqlalchemy import (
@@ -29,7 +30,7 @@ from sqlalchemy import (
     ColumnElement,
     Double,
     Row,
-    Table,
+    UpdateBase,
     and_,
     bindparam,
     insert,
@@ -40,8 +41,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
+from pumice.kernel import services
 from pumice.kernel.db.base import Base, utcnow
-from pumice.kernel.db.engine import changed
+from pumice.kernel.db.engine import changed, on
 
 UNKNOWN, INFINITE = "unknown", "infinite"
 LARGEST = 1e15
@@ -211,14 +213,18 @@ def state_of(row: Pool | Row[Any], backend: BackendState) -> PoolState:
     )
 
 
-def claim(tx: Session, host: str, gb: int, *, thick: bool = False, regardless: bool = False) -> bool:
+def claim(
+    tx: Session, host: str, gb: int, *, thick: bool = False, regardless: bool = False, binary: str | None = None
+) -> bool:
     """Place `gb` on the pool if it has room; one conditional UPDATE. False: no room, or no such pool.
 
     Nothing (0) fits even where there is no room.
     :param regardless: of whether there is room: the backend decides (what it holds already, an administrator's word)
+    :param binary: only if the backend, of services of this binary, takes what is new
     """
-    room = [_fits(gb, thick)] if gb and not regardless else []
-    return _change(tx, [Pool.host == host, Pool.present, *room], allocated_gb=Pool.allocated_gb + gb)
+    statement = _claiming(room=bool(gb) and not regardless, thick=thick, new=binary is not None)
+    of = {} if binary is None else services.of(host.partition("#")[0], binary)
+    return bool(changed(tx, statement, {"the_host": host, "gb": gb, **of}))
 
 
 def release(tx: Session, host: str, gb: int, *, settled: bool) -> None:
@@ -226,22 +232,12 @@ def release(tx: Session, host: str, gb: int, *, settled: bool) -> None:
 
     Storage that was built is not room before a sample shows it: until then it may be in the last one.
     """
-    if settled:
-        _change(
-            tx,
-            [Pool.host == host],
-            allocated_gb=Pool.allocated_gb - gb,
-            settled_gb=Pool.settled_gb - gb,
-            sampled_gb=Pool.sampled_gb - gb,
-            unsure_gb=Pool.unsure_gb + gb,
-        )
-    else:
-        _change(tx, [Pool.host == host], allocated_gb=Pool.allocated_gb - gb)
+    changed(tx, _RELEASE_SETTLED if settled else _RELEASE, {"the_host": host, "gb": gb})
 
 
 def settle(tx: Session, host: str, gb: int) -> None:
     """Note that `gb` of the pool's claims are built now."""
-    _change(tx, [Pool.host == host], settled_gb=Pool.settled_gb + gb)
+    changed(tx, _SETTLE, {"the_host": host, "gb": gb})
 
 
 def settled_now(tx: Session, backend: str) -> dict[str, int]:
@@ -265,7 +261,7 @@ def report(tx: Session, backend: str, samples: Sequence[PoolSample], settled: Ma
         _add(tx, host, backend)
     for host in sorted(present.keys() - by_host.keys()):
         if present[host]:
-            _change(tx, [Pool.host == host], present=False)
+            changed(tx, _CHANGE, {"the_host": host, "present": False})
     if by_host:
         now = utcnow()
         tx.connection().execute(
@@ -291,28 +287,6 @@ def check_claims(tx: Session, claims: Iterable[tuple[str, int]]) -> list[str]:
     return found
 
 
-def _fits(gb: int, thick: bool) -> ColumnElement[bool]:
-    """`PoolState.thin_room >= gb`, or `thick_room`, in SQL, with its operations in the same order."""
-    reserved = Pool.total_gb * Pool.reserved_percentage / 100.0
-    pending = Pool.allocated_gb - Pool.sampled_gb
-    ratio = Pool.max_over_subscription_ratio
-    physical = Pool.free_gb - reserved - pending >= gb
-    virtual = and_(
-        Pool.total_gb * ratio - reserved - Pool.provisioned_gb - pending >= gb,
-        (Pool.free_gb - reserved) * ratio - pending >= gb,
-    )
-    by_numbers = physical if thick else or_(and_(Pool.thin, virtual), and_(not_(Pool.thin), physical))
-    return or_(
-        Pool.free_gb.is_(None),
-        and_(Pool.total_gb.is_(None), Pool.reserved_percentage == 0),
-        and_(Pool.total_gb > 0, by_numbers),
-    )
-
-
-def _change(tx: Session, conditions: Iterable[ColumnElement[bool] | Any], **values: Any) -> bool:
-    return changed(tx, update(Pool).where(*conditions).values(version=Pool.version + 1, **values)) == 1
-
-
 def _add(tx: Session, host: str, backend: str) -> None:
     try:
         with tx.begin_nested():
@@ -321,7 +295,41 @@ def _add(tx: Session, host: str, backend: str) -> None:
         return  # another worker of the cluster has just added it
 
 
-_TABLE = cast("Table", Pool.__table__)
+_TABLE = on(Pool)
+_GB = bindparam("gb", type_=BigInteger())
+_CHANGE = update(_TABLE).where(_TABLE.c.host == bindparam("the_host")).values(version=_TABLE.c.version + 1)
+_SETTLE = _CHANGE.values(settled_gb=_TABLE.c.settled_gb + _GB)
+_RELEASE = _CHANGE.values(allocated_gb=_TABLE.c.allocated_gb - _GB)
+_RELEASE_SETTLED = _RELEASE.values(
+    settled_gb=_TABLE.c.settled_gb - _GB, sampled_gb=_TABLE.c.sampled_gb - _GB, unsure_gb=_TABLE.c.unsure_gb + _GB
+)
+
+
+@cache
+def _claiming(*, room: bool, thick: bool, new: bool) -> UpdateBase:
+    conditions = [_TABLE.c.present, *([_fits(thick)] if room else []), *([services.TAKES_NEW] if new else [])]
+    return _CHANGE.where(*conditions).values(allocated_gb=_TABLE.c.allocated_gb + _GB)
+
+
+def _fits(thick: bool) -> ColumnElement[bool]:
+    """`PoolState.thin_room >= gb`, or `thick_room`, in SQL, with its operations in the same order."""
+    pool = _TABLE.c
+    reserved = pool.total_gb * pool.reserved_percentage / 100.0
+    pending = pool.allocated_gb - pool.sampled_gb
+    ratio = pool.max_over_subscription_ratio
+    physical = pool.free_gb - reserved - pending >= _GB
+    virtual = and_(
+        pool.total_gb * ratio - reserved - pool.provisioned_gb - pending >= _GB,
+        (pool.free_gb - reserved) * ratio - pending >= _GB,
+    )
+    by_numbers = physical if thick else or_(and_(pool.thin, virtual), and_(not_(pool.thin), physical))
+    return or_(
+        pool.free_gb.is_(None),
+        and_(pool.total_gb.is_(None), pool.reserved_percentage == 0),
+        and_(pool.total_gb > 0, by_numbers),
+    )
+
+
 _STORE_SAMPLE = (
     update(_TABLE)
     .where(_TABLE.c.host == bindparam("the_host"), _TABLE.c.settled_gb == bindparam("before"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Row, select
@@ -71,6 +72,16 @@ class PoolView:
     def hear(self, hosts: Iterable[str]) -> None:
         """Note that these pools have changed (a worker's fanout); the next `pools` reads them."""
         self._heard.update(hosts)
+
+    def count(self, host: str, gb: int) -> None:
+        """Count `gb` that were placed on a pool; its row, which says so too, need not be read for that."""
+        with self._lock:
+            state = self._states.get(host)
+            if state is not None:
+                self._states[host] = replace(
+                    state, allocated_gb=state.allocated_gb + gb, pending_gb=state.pending_gb + gb
+                )
+                self._pools = list(self._states.values())
 
     def reread(self, hosts: Collection[str] | None = None) -> None:
         """Read these pools, or all that changed, from the database now."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.attributes import set_committed_value
 
 from pumice.kernel import moves
 from pumice.kernel.db.base import new_id
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, Forbidden, NotFound
-from pumice.kernel.scheduling.placing import SCHEDULER
 from pumice.kernel.types import find_type
 from pumice.share.admin import zones
 from pumice.share.message_codes import Action, Detail
@@ -22,6 +22,7 @@ from pumice.share.shares.metadata import RULE as ADMIN_METADATA
 from pumice.share.shares.metadata import refuse_admin_keys
 from pumice.share.shares.model import Share, ShareInstance
 from pumice.share.shares.moving import active
+from pumice.share.shares.placement import request
 from pumice.share.shares.queries import dress
 from pumice.share.shares.shapes import NewShare, ShareDetail
 from pumice.share.snapshots.model import ShareSnapshot, SnapshotInstance
@@ -76,8 +77,6 @@ def _accept(tx: Session, req: Request, asked: NewShare, hints: Mapping[str, Any]
     zones = _zones(tx, req, asked, source, specs)
     share = new_row(req, asked, share_type, id=share_id, size=size)
     type_id = share.share_type_id
-    service.quotas.check_size(tx, share.project_id, size_bounds(type_id, share.user_id), size)
-    service.quotas.charge(tx, share.project_id, share_charge(size, type_id, share.user_id))
     instance = ShareInstance(
         id=instance_id,
         project_id=share.project_id,
@@ -92,38 +91,41 @@ def _accept(tx: Session, req: Request, asked: NewShare, hints: Mapping[str, Any]
     tx.add(share)
     tx.flush()
     affinity.tell(tx, share.id, hints)
-    tx.add(instance)
+    # From here on other creations wait for this one.
+    sizes = dict.fromkeys(size_bounds(type_id, share.user_id), size)
+    service.quotas.charge(tx, share.project_id, share_charge(size, type_id, share.user_id), sizes)
     if refusal := _hopeless(share_type, asked):
         _fail(tx, req, share, instance, refusal)
+        tx.add(instance)
     else:
         instance.operation_id = operation_id
-        where = {"zones": sorted(zones), "only": _only(req, hints, source)}
-        _submit(tx, req, instance, source, where | {"hints": {name: hints[name] for name in affinity.HINTS}})
+        args = {
+            "share_id": share_id,
+            "source": source.instance.id if source else None,
+            "attempts": conf.scheduler_max_attempts,
+            "zones": sorted(zones),
+            "only": _only(req, hints, source),
+            "hints": {name: hints[name] for name in affinity.HINTS},
+        }
+        queue, step = service.placer.at_once(tx, instance, request(share, specs, args, {}))
+        tx.add(instance)
+        service.journal.submit(
+            tx,
+            operations.CREATE,
+            req.context,
+            instance,
+            id=operation_id,
+            queue=queue,
+            step=step,
+            args=args,
+            holds=[source.snapshot.id, source.parent.id] if source else [],
+        )
+        req.reply_headers["X-Operation-Id"] = operation_id
     tx.flush()
-    tx.refresh(share)
+    for name, value in (("type_name", share_type and share_type.name), ("access_rules_status", "active")):
+        set_committed_value(share, name, value)
     dress(tx, req, [share])
     return share
-
-
-def _submit(tx: Session, req: Request, instance: ShareInstance, source: Source | None, where: dict[str, Any]) -> None:
-    """:param where: what the scheduler has to keep to"""
-    operation_id = instance.operation_id or ""
-    req.service.journal.submit(
-        tx,
-        operations.CREATE,
-        req.context,
-        instance,
-        id=operation_id,
-        queue=SCHEDULER,
-        args={
-            "share_id": instance.share_id,
-            "source": source.instance.id if source else None,
-            "attempts": req.service.conf.scheduler_max_attempts,
-            **where,
-        },
-        holds=[source.snapshot.id, source.parent.id] if source else [],
-    )
-    req.reply_headers["X-Operation-Id"] = operation_id
 
 
 def _hints(req: Request, asked: NewShare) -> dict[str, Any]:

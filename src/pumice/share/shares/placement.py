@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -22,8 +23,16 @@ def request_of(tx: Session, run: Run, instance: ShareInstance) -> PlacementReque
     """What the scheduler is asked for a share that is being created."""
     share = everything().get(tx, Share, instance.share_id)
     specs = specs_of(tx, ShareType, share.share_type_id)
+    return request(share, specs, run.args, run.checkpoint)
+
+
+def request(
+    share: Share, specs: Mapping[str, Any], args: Mapping[str, Any], tried: Mapping[str, Any]
+) -> PlacementRequest:
+    """What is asked for a share of a type with these extra specs, whose operation has these arguments."""
     return wanted(
-        run,
+        args,
+        tried,
         id=share.id,
         gb=share.size,
         project_id=share.project_id,
