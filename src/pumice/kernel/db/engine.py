@@ -95,7 +95,7 @@ class Database:
     a transaction would each be a trip to the server.
     """
 
-    def __init__(self, url: str, *, pool_size: int = 10, max_overflow: int = 50) -> None:
+    def __init__(self, url: str, *, pool_size: int = 40, max_overflow: int = 20) -> None:
         self.url = make_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._writer: AbstractContextManager[object] = threading.Lock() if self.is_sqlite else nullcontext()
