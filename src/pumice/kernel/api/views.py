@@ -25,6 +25,7 @@ from sqlalchemy.orm import QueryableAttribute
 
 from pumice.kernel.api import fields
 from pumice.kernel.api.versions import Version
+from pumice.kernel.db.records import Record
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
@@ -148,7 +149,7 @@ def _plan(view: type[View], version: Version, hidden: frozenset[str], row_type: 
         key = fields.wire_name(name, type_)
         if of:
             value = f"{named(of.compute)}(row, req)"
-        elif isinstance(inspect.getattr_static(row_type, name, None), QueryableAttribute):
+        elif _is_held(row_type, name):
             columns.append(name)
             value = f"columns[{name!r}]"
         else:
@@ -166,6 +167,12 @@ def _plan(view: type[View], version: Version, hidden: frozenset[str], row_type: 
     # Attribute names and quoted keys of our own declarations are all that is evaluated.
     make = eval(f"lambda row, columns, req: {{{', '.join(parts)}}}", names)  # noqa: S307
     return _Plan(make, tuple(columns), tuple(omitted))
+
+
+def _is_held(row_type: type[Any], name: str) -> bool:
+    """Whether rows have the value in their own dictionary."""
+    static = inspect.getattr_static(row_type, name, None)
+    return static is None if issubclass(row_type, Record) else isinstance(static, QueryableAttribute)
 
 
 def _not_none(type_: Any) -> Any:

@@ -46,6 +46,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from pumice.kernel.api.values import shown
 from pumice.kernel.api.versions import Version
 from pumice.kernel.db.filters import Condition, condition_of
+from pumice.kernel.db.records import records, selection
 from pumice.kernel.errors import ApiError, BadRequest, NotFound
 
 if TYPE_CHECKING:
@@ -85,7 +86,11 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[R]):
-    """Some rows of a list; `full`: a link to the next page belongs to it; `count`: all matches, if asked for."""
+    """Some rows of a list, as records.
+
+    :param full: a link to the next page belongs to it
+    :param count: all matches, if asked for
+    """
 
     rows: Sequence[R]
     full: bool
@@ -154,17 +159,15 @@ class Listing(Generic[R]):
         *,
         scope: Scope | None = None,
         where: Sequence[ColumnElement[bool]] = (),
-        options: Sequence[Any] = (),
     ) -> Page[R]:
         """The page that the request asks for; raises BadRequest and `unknown_marker`.
 
         :param scope: instead of `req.list_scope`
         :param where: further conditions
-        :param options: loader options
         """
         scope = scope or req.list_scope
         model: Any = self.model
-        statement = scope.select(model).where(*where, *self.conditions(req))
+        statement = scope.limit(selection(model), model).where(*where, *self.conditions(req))
         paged = not self.pages_from or req.version >= self.pages_from
         order = _order(self, _wanted(req.query) if paged else [], req.version)
         limit, count = int(req.service.conf.osapi_max_limit), None
@@ -176,7 +179,7 @@ class Listing(Generic[R]):
             if (marker := req.query.get("marker")) is not None:
                 behind = behind.where(self._behind(tx, scope, order, marker))
         by = [one for key in order for one in key.order()]
-        rows = tx.scalars(behind.options(*options).order_by(*by).limit(limit)).unique().all() if limit else []
+        rows: Sequence[R] = records(tx, self.model, behind.order_by(*by).limit(limit)) if limit else []
         return Page(rows, 0 < len(rows) == limit, count)
 
     def conditions(self, req: Request) -> list[ColumnElement[bool]]:

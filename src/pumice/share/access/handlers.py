@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.orm import Session
-from sqlalchemy.orm.attributes import set_committed_value
 
 from pumice.kernel import moves
 from pumice.kernel.db.base import new_id
+from pumice.kernel.db.records import hang
 from pumice.kernel.db.scope import everything
 from pumice.kernel.errors import BadRequest, Conflict, Forbidden, NotFound
 from pumice.kernel.metadata import MetadataOf
@@ -40,9 +40,8 @@ def dress(tx: Session, found: Sequence[AccessRule]) -> Sequence[AccessRule]:
     locks = {lock.resource_id: lock for lock in tx.scalars(everything().select(ResourceLock).where(*hides))}
     used = ShareInstance.share_id.in_({rule.share_id for rule in found})
     instances = {row.share_id: row for row in tx.scalars(everything().select(ShareInstance).where(used))}
-    for rule in found:
-        set_committed_value(rule, "show_lock", locks.get(rule.id))
-        set_committed_value(rule, "instance", instances.get(rule.share_id))
+    hang(found, "show_lock", locks)
+    hang(found, "instance", instances, by="share_id")
     return found
 
 

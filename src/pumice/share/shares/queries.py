@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, and_, exists, false, or_, true
 from sqlalchemy.orm import Session
-from sqlalchemy.orm.attributes import set_committed_value
 
 from pumice.kernel.db.filters import dictionary, flag, pairs
 from pumice.kernel.db.paging import Filter, Listing, Page
+from pumice.kernel.db.records import children, hang
 from pumice.kernel.db.scope import everything
 from pumice.share.projection import DEFERRED
 from pumice.share.shares.model import SEE_DEFERRED, ExportLocation, Share
@@ -148,10 +147,6 @@ def dress(tx: Session, req: Request, shares: Sequence[Share]) -> Sequence[Share]
     """Give shares their export locations, where the answer shows them: one query, whatever the number."""
     if req.version > LAST_WITH_LOCATIONS:
         return shares
-    order = (ExportLocation.share_id, ExportLocation.created_at, ExportLocation.id)
-    mine = ExportLocation.share_id.in_([share.id for share in shares])
-    rows = tx.scalars(everything().select(ExportLocation).where(mine).order_by(*order))
-    locations = {share_id: list(group) for share_id, group in groupby(rows, key=lambda row: row.share_id)}
-    for share in shares:
-        set_committed_value(share, "locations", locations.get(share.id, []))
+    locations = children(tx, ExportLocation.share_id, [share.id for share in shares])
+    hang(shares, "locations", locations, otherwise=())
     return shares
