@@ -46,7 +46,8 @@ check: install-dev
 conformance:
 	conformance/run $(ARGS)
 
-benchmark: install-dev
+benchmark:
+	@scripts/install benchmark
 	$(BIN)/python benchmarks/side_by_side.py $(PEER) $(DIR) $(ARGS)
 
 install:

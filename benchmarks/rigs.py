@@ -1,4 +1,4 @@
-"""The services that are measured: the peer, driven by its own script, and Pumice in processes of its own beside it.
+"""The services that are measured: the peer, driven by its own script, and Pumice beside it.
 
 Both use the peer's Keystone, memcached, MariaDB and RabbitMQ.
 """
@@ -21,7 +21,6 @@ from figures import Client, Target, wait
 
 PEERS = {"block": "cinder", "share": "manila"}
 PEER_TYPES = {"block": "fake", "share": "default"}
-PARTS = {"block": ("scheduler", "volume"), "share": ("scheduler", "share")}
 API_PROCESSES = 2
 
 
@@ -75,7 +74,7 @@ class Pumice:
         self._file = directory / f"{self._service}.conf"
         self._database = f"pumice_bench_{self._service}"
         self._port = port
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._process: subprocess.Popen[bytes] | None = None
         directory.mkdir(parents=True, exist_ok=True)
         self._file.write_text(_text(self._sections(directory, driver)))
 
@@ -120,8 +119,7 @@ class Pumice:
         self._sql(f"GRANT ALL ON {self._database}.* TO peer@'%'")
         try:
             subprocess.run(self._command("db", "upgrade", "--service", self._service), check=True)
-            for part in ("api", *PARTS[self._service]):
-                self._start(part)
+            self._start()
             token, project = self._peer.login()
             target = self._target(token, project, "__DEFAULT__" if self._service == "block" else "default")
             _first_answer(target, time.perf_counter())
@@ -129,18 +127,19 @@ class Pumice:
                 self._make_type()
             yield target
         finally:
-            for part in list(self._processes):
-                self._stop(part)
+            self._stop()
             self._sql(f"DROP DATABASE IF EXISTS {self._database}")
 
     def memory(self) -> float:
         """PSS of all processes of the service, in MiB."""
-        return sum(_pss(pid) for one in self._processes.values() for pid in _family(one.pid)) / 1024
+        assert self._process is not None
+        return sum(_pss(pid) for pid in _family(self._process.pid)) / 1024
 
     def first_answer(self, target: Target) -> float:
-        self._stop("api")
+        """Seconds from the start of the whole service, which is stopped before, to its API's first answer."""
+        self._stop()
         begin = time.perf_counter()
-        self._start("api")
+        self._start()
         return _first_answer(target, begin)
 
     def _target(self, token: str, project: str, type_name: str) -> Target:
@@ -155,15 +154,16 @@ class Pumice:
     def _command(self, *arguments: str) -> list[str]:
         return [str(Path(sys.executable).with_name("pumice")), "--config-file", str(self._file), *arguments]
 
-    def _start(self, part: str) -> None:
-        command = self._command(self._service, part)
-        with self._file.with_name(f"{self._service}-{part}.out").open("ab") as output:
-            self._processes[part] = subprocess.Popen(command, stdout=output, stderr=output)
+    def _start(self) -> None:
+        command = self._command(self._service, "run")
+        with self._file.with_name(f"{self._service}-run.out").open("ab") as output:
+            self._process = subprocess.Popen(command, stdout=output, stderr=output)
 
-    def _stop(self, part: str) -> None:
-        process = self._processes.pop(part)
-        process.terminate()
-        process.wait(60)
+    def _stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(60)
+            self._process = None
 
     def _sql(self, statement: str) -> None:
         server = self._peer.directory / "run/mariadb.sock"

@@ -1,11 +1,12 @@
 """Pumice beside the real Cinder and Manila: the same machine, Keystone, database server and broker, in turns.
 
     make benchmark PEER=/path/to/peer DIR=/path/to/its/directory
-    python benchmarks/side_by_side.py PEER DIR [block] [share] [--rounds 3] [--rows 1000] [--database mysql+mysqldb]
+    python benchmarks/side_by_side.py PEER DIR [block] [share] [--rounds 3] [--rows 1000] [--database mysql+pymysql]
 
 PEER is the script that sets up and starts the real services, DIR where its `setup` has put them. Both services have
 two processes of their API, one scheduler and one worker on a backend that does nothing at once, and as many rows.
-Within a round they take turns figure by figure, so that what else the machine does concerns both. Printed are medians
+Pumice's are one family (`pumice block run`), all of which is started again where the peer starts its API. Within a
+round they take turns figure by figure, so that what else the machine does concerns both. Printed are medians
 over all rounds, their ratio, and the ratio that is wanted; all samples go to a JSON file.
 """
 
@@ -48,7 +49,7 @@ def main() -> None:
     parser.add_argument("services", nargs="*", default=["block", "share"])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rows", type=int, default=1000)
-    parser.add_argument("--database", default="mysql+pymysql", help="the client library for MariaDB that Pumice uses")
+    parser.add_argument("--database", default="mysql+mysqldb", help="the client library for MariaDB that Pumice uses")
     parser.add_argument("--results", type=Path, default=Path(tempfile.gettempdir()) / "pumice-benchmark")
     arguments = parser.parse_args()
     arguments.results.mkdir(parents=True, exist_ok=True)
