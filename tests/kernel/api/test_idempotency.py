@@ -99,6 +99,23 @@ def test_a_refusal_leaves_the_key_free(toy: Toy) -> None:
     assert len(stones(toy)) == 1
 
 
+def test_who_may_do_it_no_more_gets_no_answer_again(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = create(toy)
+    with monkeypatch.context() as patched:
+        patched.setattr(toy.policy, "authorize", lambda _context, rule, _target: rule != "stone:create")
+        again = create(toy)
+    assert again.status_code == 403
+    assert first.json["stone"]["id"] not in again.text
+    assert create(toy).json == first.json
+
+
+@pytest.mark.parametrize("value", [b'"\xff"', b"1e999", b"NaN"], ids=["no-text", "no-number", "no-json"])
+def test_what_no_shape_looks_at_is_compared_too(toy: Toy, value: bytes) -> None:
+    answer = create(toy, body=b'{"stone": {"size": 1}, "passed over": ' + value + b"}")
+    assert answer.status_code == 400
+    assert stones(toy) == set()
+
+
 def test_what_was_made_and_deleted_is_not_made_again(toy: Toy) -> None:
     first = create(toy)
     assert toy.call("DELETE", f"/stones/{first.json['stone']['id']}").status_code == 204

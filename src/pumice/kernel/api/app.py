@@ -129,10 +129,7 @@ class _Endpoint:
         variables_of_row = dict(zip(names, values[self._in_project :], strict=True))
         if route.creates:
             req.key = key_of(req, text)
-        if req.key is None:
-            answer = self._call(req, route, variables_of_row)
-        else:
-            answer = req.key.once(req, lambda: self._call(req, route, variables_of_row))
+        answer = self._answer(req, route, variables_of_row)
         resp.set_headers(req.reply_headers)
         _fill(resp, answer, route.success)
 
@@ -168,12 +165,20 @@ class _Endpoint:
         shape = row[0].body
         return (decode(shape, version, value, key) if shape else None), row
 
-    def _call(self, req: Request, route: Route, variables: dict[str, str]) -> Any:
+    def _answer(self, req: Request, route: Route, variables: dict[str, str]) -> Any:
         rules = [rule for rule in ((route.policy,) if isinstance(route.policy, str) else route.policy) if rule]
         own = {"project_id": req.context.project_id, "user_id": req.context.user_id}
-        arguments: list[Any] = [req]
-        if not route.load or req.dialect.authorizes_first:
+        # With a key too: who repeats a request must be allowed it still, and what it was about may be gone.
+        if req.key or not route.load or req.dialect.authorizes_first:
             _authorize(req, rules, own)
+        if req.key is None:
+            return self._call(req, route, rules, own, variables)
+        return req.key.once(req, lambda: self._call(req, route, rules, own, variables))
+
+    def _call(
+        self, req: Request, route: Route, rules: Sequence[str], own: Mapping[str, Any], variables: dict[str, str]
+    ) -> Any:
+        arguments: list[Any] = [req]
         if route.load:
             row_id = variables.pop(next(iter(variables)))
             with self._site.service.db.read() as tx:
