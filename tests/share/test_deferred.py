@@ -55,6 +55,33 @@ def test_a_share_is_gone_for_its_user_at_once(shares: Shares) -> None:
     assert shares.all_wrong() == []
 
 
+def test_what_belongs_to_a_share_is_gone_with_it(shares: Shares) -> None:
+    share = shares.share()
+    allowed = {"access_type": "ip", "access_to": "192.0.2.1"}
+    rule = shares.act(share, "allow_access", allowed, status=200)["access"]["id"]
+    assert shares.rest(f"/share-access-rules/{rule}", key="state") == "active"
+    one, rules = f"/share-access-rules/{rule}", f"/share-access-rules?share_id={share}"
+    locks = [
+        {"resource_id": share, "resource_type": "share"},
+        {"resource_id": rule, "resource_type": "access_rule", "resource_action": "show"},
+    ]
+    shares.driver.dial("delete_share", fail="busy")
+    shares.ok("DELETE", f"/shares/{share}", status=202)
+    eventually(lambda: status(shares, f"/shares/{share}") == "error_deferred_deleting")
+    for asked in (
+        ("GET", one),
+        ("PUT", one, {"update_access": {"access_level": "ro"}}),
+        ("PUT", f"{one}/metadata", {"metadata": {"a": "b"}}),
+    ):
+        shares.refused(404, *asked)
+    assert share in shares.refused(400, "GET", rules)
+    for lock in locks:
+        assert "could not be found" in shares.refused(400, "POST", "/resource-locks", {"resource_lock": lock})
+    shares.refused(409, "POST", "/resource-locks", {"resource_lock": locks[0]}, who="admin_a")
+    assert shares.ok("GET", one, who="admin_a")["access"]["id"] == rule
+    assert len(shares.ok("GET", rules, who="admin_a")["access_list"]) == 1
+
+
 def test_what_failed_is_deleted_again(shares: Shares) -> None:
     share = shares.share()
     snapshot = snapshot_of(shares, share)
@@ -81,6 +108,8 @@ def test_a_share_goes_after_its_snapshots_that_nobody_sees(shares: Shares) -> No
     shares.refused(403, "DELETE", f"/shares/{share}")
     shares.ok("DELETE", f"/snapshots/{older}", status=202)
     shares.refused(404, "GET", f"/snapshots/{snapshot}")
+    revert = {"revert": {"snapshot_id": snapshot}}
+    assert "no such snapshot" in shares.refused(400, "POST", f"/shares/{share}/action", revert)
     assert shares.ok("GET", "/snapshots") == {"snapshots": []}
     assert len(shares.ok("GET", "/snapshots", who="admin_a")["snapshots"]) == 2
     assert used(shares) == {"totalSharesUsed": 1, "totalShareGigabytesUsed": 1}

@@ -113,12 +113,13 @@ class Request:
         """What the caller may look up by id: the own project's rows; for admins, all."""
         return scopes.everything() if self.context.is_admin else self.own
 
-    def get(self, tx: Session, model: type[scopes.M], id: str) -> scopes.M:
+    def get(self, tx: Session, model: type[scopes.M], id: str, *, scope: Scope | None = None) -> scopes.M:
         """The row of that id, as far as the caller sees it.
 
+        :param scope: instead of `scope`
         :raises NotFound:
         """
-        row = self.scope.get(tx, model, id)
+        row = (scope or self.scope).get(tx, model, id)
         statuses, rule = getattr(model, "__hidden__", ((), ""))
         if getattr(row, "status", None) in statuses and not self.allowed(rule):
             raise NotFound(f"{model.__label__} {id} could not be found.")

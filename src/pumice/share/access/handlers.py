@@ -50,9 +50,10 @@ def index(req: Request) -> dict[str, Any]:
     if not share_id:
         raise BadRequest("share_id is missing: the rules of one share are listed.")
     with req.service.db.read() as tx:
-        share = req.scope.find(tx, Share, share_id)
-        if share is None:
-            raise BadRequest(f"Share {share_id} could not be found.")
+        try:
+            share = req.get(tx, Share, share_id)
+        except NotFound as error:
+            raise BadRequest(error.message) from None
         req.authorize("share_access_rule:index", {"project_id": share.project_id, "user_id": share.user_id})
         page = RULES.page(tx, req, scope=everything(), where=conditions(tx, req, share.id))
         dress(tx, page.rows)

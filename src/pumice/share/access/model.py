@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from sqlalchemy import ForeignKey, String, UniqueConstraint, and_
+from sqlalchemy import ColumnElement, ForeignKey, String, UniqueConstraint, and_, exists
 from sqlalchemy.orm import Mapped, foreign, mapped_column, relationship
 
 from pumice.kernel.db.base import Base, Versioned
 from pumice.share.locks.model import ResourceLock
-from pumice.share.shares.model import ShareInstance
+from pumice.share.projection import DEFERRED
+from pumice.share.shares.model import Share, ShareInstance
 
 
 class AccessRule(Versioned, Base):
@@ -44,6 +45,12 @@ class AccessRule(Versioned, Base):
     instance: Mapped[ShareInstance] = relationship(
         primaryjoin=lambda: foreign(AccessRule.share_id) == ShareInstance.share_id, viewonly=True, lazy="raise"
     )
+
+    @classmethod
+    def visible_to(cls, project_id: str) -> ColumnElement[bool]:
+        """A project sees the rules of its own shares, but for those that are deleted in its eyes."""
+        deleted = exists().where(Share.id == cls.share_id, Share.status.in_(DEFERRED))
+        return and_(cls.project_id == project_id, ~deleted)
 
 
 class SnapshotAccessRule(Versioned, Base):

@@ -71,7 +71,7 @@ def create(req: Request) -> Any:
     model: type[Any] = Share if asked.resource_type == placing.SHARE else AccessRule
 
     def work(tx: Session) -> ResourceLock:
-        resource = _scope(req).get(tx, model, asked.resource_id)
+        resource = req.get(tx, model, asked.resource_id, scope=_scope(req))
         if resource.project_id != req.context.project_id and not _everywhere(req):
             raise Forbidden(f"{model.__label__} {resource.id} is another project's.")
         return placing.place(

@@ -16,6 +16,7 @@ from pumice.kernel.errors import BadRequest, Conflict, Forbidden
 from pumice.kernel.moves import Guard
 from pumice.share.access.model import AccessRule
 from pumice.share.locks.model import ResourceLock
+from pumice.share.projection import DEFERRED
 from pumice.share.shares.model import Share
 
 SHARE, RULE = "share", "access_rule"
@@ -23,6 +24,7 @@ ACTIONS = {SHARE: ("delete",), RULE: ("delete", "show")}
 """What can be locked of each type of resource."""
 
 _UNFIT_SHARES = (
+    *DEFERRED,
     "deleting",
     "error_deleting",
     "unmanage_starting",

@@ -131,7 +131,7 @@ def revert(req: Request, share: Share) -> None:
 
 def _snapshot(tx: Session, share: Share, id: str) -> ShareSnapshot:
     snapshot = everything().find(tx, ShareSnapshot, id)
-    if snapshot is None or snapshot.share_id != share.id:
+    if snapshot is None or snapshot.share_id != share.id or snapshot.status in DEFERRED:
         raise BadRequest(f"snapshot_id {id} is refused: share {share.id} has no such snapshot.")
     if share.status != "available":
         raise Conflict(f"Share {share.id} has status {share.status}: revert is allowed only in status available.")
