@@ -24,7 +24,7 @@ from pumice.kernel.moves import End, Guard, Superseded
 from pumice.kernel.notify import Notifier
 from pumice.kernel.operations.kinds import Change, Done, Failure, Kind, Next, Outcome, Wait
 from pumice.kernel.operations.model import LIVE, Hold, Lane, Operation, State
-from pumice.kernel.operations.ownership import LeaseLost, mine, own
+from pumice.kernel.operations.ownership import LeaseLost, change, own
 
 LOG = logging.getLogger(__name__)
 
@@ -237,7 +237,8 @@ class Journal:
         values = {"state": State.FAILED, "error": text, "finished_at": utcnow()}
 
         def work(tx: Session) -> None:
-            own(tx, update(Operation).where(*seen, *same).values(values))
+            if not changed(tx, update(Operation).where(*seen, *same).values(values)):
+                raise LeaseLost("somebody was faster")
             self._forget(tx, operation)
             # As it is now: a signal may have brought something since.
             self._failed(tx, tx.get_one(Operation, operation.id), self.kinds[operation.kind], Failure(text))
@@ -256,23 +257,23 @@ class Journal:
 
     def drop(self, operation: Operation) -> None:
         """End without effect an operation that we have and whose resource has gone to another owner."""
-        values = {"state": State.CANCELLED, "error": "superseded", "finished_at": utcnow()}
 
         def work(tx: Session) -> None:
-            changed(tx, mine(operation).values(values))
+            change(tx, operation, state=State.CANCELLED, error="superseded", finished_at=utcnow())
             self._forget(tx, operation)
 
         self.db.write(work)
 
     def _finish(self, tx: Session, operation: Operation, state: State, error: str | None) -> None:
         progress = {"progress": 100.0} if state is State.SUCCEEDED else {}
-        own(tx, mine(operation).values(state=state, error=error, finished_at=utcnow(), **progress))
+        own(tx, operation, state=state, error=error, finished_at=utcnow(), **progress)
         this = (Operation.id == operation.id, Operation.attempt == operation.attempt, Operation.state == state)
         proven_by(tx, lambda again: again.scalar(select(Operation.id).where(*this)) is not None)
         self._forget(tx, operation)
 
     def _forget(self, tx: Session, operation: Operation) -> None:
-        tx.execute(delete(Hold).where(Hold.operation_id == operation.id))
+        if operation.holds:
+            tx.execute(delete(Hold).where(Hold.operation_id == operation.id))
         if operation.lane == Lane.FAST:
             after_commit(tx, lambda: self.bus.publish(FINISHED, {"id": operation.id}))
 
@@ -318,7 +319,7 @@ class Journal:
         values["queue"] = outcome.queue or operation.queue
         if outcome.delay:
             values["not_before"] = later(outcome.delay)
-        own(tx, mine(operation).values(values))
+        own(tx, operation, **values)
         if kind.model and outcome.values:
             moves.amend(tx, kind.model, operation.resource_id, operation_id=operation.id, **outcome.values)
         outcome.also(tx)
@@ -332,7 +333,7 @@ class Journal:
             self.ring(tx, operation)
         else:
             values |= {"state": State.WAITING, "signal": outcome.signal, "not_before": later(outcome.timeout)}
-        own(tx, mine(operation).values(values))
+        own(tx, operation, **values)
 
     def _tell(self, tx: Session, operation: Operation, kind: Kind, phase: str, row: Any = None) -> None:
         """Notify of a phase of the operation, `row` being its resource as it is then; it is read where not given."""

@@ -34,11 +34,15 @@ class Lane(enum.StrEnum):
 
 
 class Operation(Owned, Base):
-    """One accepted request, from its acceptance to its end. Never holds a token or a secret."""
+    """One accepted request, from its acceptance to its end. Never holds a token or a secret.
+
+    `holds`, which is no column, is false where a claim has seen that the operation has no `Hold`: it never gets one.
+    """
 
     __tablename__ = "operations"
     __label__: ClassVar[str] = "Operation"
     __table_args__ = (Index(None, "queue", "state"),)
+    holds = True
 
     kind: Mapped[str] = mapped_column(String(64))
     queue: Mapped[str] = mapped_column(String(300))

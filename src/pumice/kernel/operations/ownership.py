@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Update, UpdateBase, and_, or_, update
+from sqlalchemy import ClauseElement, ColumnElement, and_, bindparam, or_, update
 from sqlalchemy.orm import Session
 
 from pumice.kernel.db.base import utcnow
 from pumice.kernel.db.clock import later
-from pumice.kernel.db.engine import changed
+from pumice.kernel.db.engine import changed, on
 from pumice.kernel.operations.model import LIVE, Operation, State
 
 LONGEST_DELAY = 60.0
@@ -20,19 +20,29 @@ class LeaseLost(Exception):
     """The operation is run by somebody else now, or has ended without us."""
 
 
-def mine(operation: Operation) -> Update:
-    """An UPDATE of the operation's row as long as the run that `operation` was claimed for has it."""
-    return update(Operation).where(
-        Operation.id == operation.id,
-        Operation.owner == operation.owner,
-        Operation.attempt == operation.attempt,
-        Operation.state == State.RUNNING,
-    )
+_TABLE = on(Operation)
+_MINE = update(_TABLE).where(
+    _TABLE.c.id == bindparam("the_id"),
+    _TABLE.c.owner == bindparam("the_owner"),
+    _TABLE.c.attempt == bindparam("the_attempt"),
+    _TABLE.c.state == State.RUNNING,
+)
 
 
-def own(tx: Session, statement: UpdateBase) -> None:
-    """:raises LeaseLost: the statement matched no row, so the operation is not ours any more"""
-    if not changed(tx, statement):
+def change(tx: Session, operation: Operation, **values: Any) -> bool:
+    """Change the operation's row if the run that `operation` was claimed for still has it."""
+    this = {"the_id": operation.id, "the_owner": operation.owner, "the_attempt": operation.attempt}
+    computed = {name: value for name, value in values.items() if isinstance(value, ClauseElement)}
+    plain = {name: value for name, value in values.items() if name not in computed}
+    return bool(changed(tx, _MINE.values(computed) if computed else _MINE, this | plain))
+
+
+def own(tx: Session, operation: Operation, **values: Any) -> None:
+    """`change`, where it is needed.
+
+    :raises LeaseLost: the operation is not ours any more
+    """
+    if not change(tx, operation, **values):
         raise LeaseLost("the operation has another owner or has ended")
 
 
@@ -41,19 +51,21 @@ def hold(tx: Session, operation: Operation) -> None:
 
     :raises LeaseLost:
     """
-    own(tx, mine(operation).values(updated_at=utcnow()))
+    own(tx, operation, updated_at=utcnow())
 
 
-def due() -> ColumnElement[bool]:
-    """Whether an operation may be claimed: a queued one from its `not_before` on, a waiting one when its time is over.
-
-    A queued one that would wait for longer than any step asks for was put back before the database's clock was. What
-    is `late` is ended instead.
-    """
-    misdated = and_(Operation.state == State.QUEUED, Operation.not_before > later(LONGEST_DELAY))
-    rests = Operation.state.in_((State.QUEUED, State.WAITING))
-    now = or_(Operation.not_before.is_(None), Operation.not_before <= later(), misdated)
-    return and_(rests, now, Operation.deadline > later())
+DUE = and_(
+    _TABLE.c.state.in_((State.QUEUED, State.WAITING)),
+    or_(
+        _TABLE.c.not_before.is_(None),
+        _TABLE.c.not_before <= later(),
+        # Put back before the database's clock was: no step asks to wait for so long.
+        and_(_TABLE.c.state == State.QUEUED, _TABLE.c.not_before > later(LONGEST_DELAY)),
+    ),
+    _TABLE.c.deadline > later(),
+)
+"""Whether an operation may be claimed: a queued one from its `not_before` on, a waiting one when its time is over.
+What is `late` is ended instead."""
 
 
 def late() -> ColumnElement[bool]:
@@ -62,11 +74,10 @@ def late() -> ColumnElement[bool]:
 
 
 def claimed(owner: str) -> dict[str, Any]:
-    """What a claim writes."""
+    """What a claim writes, besides the number of the attempt."""
     return {
         "state": State.RUNNING,
         "owner": owner,
-        "attempt": Operation.attempt + 1,
         "beat": 0,
         "not_before": None,
         "updated_at": utcnow(),

@@ -29,7 +29,7 @@ from pumice.kernel.operations.journal import Journal, doorbell
 from pumice.kernel.operations.kinds import Done, Failure, Outcome
 from pumice.kernel.operations.leases import Life, Watch
 from pumice.kernel.operations.model import Lane, Operation, State
-from pumice.kernel.operations.ownership import LeaseLost, due, late, mine, own
+from pumice.kernel.operations.ownership import DUE, LeaseLost, late, own
 
 LOG = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class Run:
             self._write(progress=percent)
 
     def _write(self, **values: Any) -> None:
-        self.db.write(lambda tx: own(tx, mine(self.operation).values(values)))
+        self.db.write(lambda tx: own(tx, self.operation, **values))
 
 
 class Worker:
@@ -303,9 +303,8 @@ class Worker:
         with self.journal.db.read() as tx:
             mine = Operation.queue.in_(list(self.queues))
             order = (Operation.created_at, Operation.id)
-            queued = tx.execute(
-                select(Operation.id, Operation.lane).where(mine, due()).order_by(*order).limit(SWEEP_BATCH)
-            ).all()
+            oldest = select(Operation.id, Operation.lane).where(mine, DUE).order_by(*order).limit(SWEEP_BATCH)
+            queued = tx.execute(oldest).all()
             running = list(tx.scalars(select(Operation).where(mine, Operation.state == State.RUNNING)))
         with self._lock:
             # Ours among them are those whose end we could not write: they wait out their lease as a dead owner's.
