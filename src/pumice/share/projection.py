@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from pumice.kernel.db.base import Moving, utcnow
 from pumice.kernel.db.scope import everything
+from pumice.kernel.errors import NotFound
 from pumice.kernel.moves import Move
 from pumice.kernel.operations.kinds import Kind
 from pumice.kernel.operations.model import Operation
@@ -52,6 +53,16 @@ class Projection(Generic[R]):
         of_parent = everything().select(model).where(getattr(model, self.key) == id)
         statement = of_parent.order_by(model.created_at, model.id).limit(1)
         return tx.scalars(statement.execution_options(populate_existing=True)).one_or_none()
+
+    def present(self, tx: Session, id: str) -> R:
+        """`active` of a parent that may have gone since it was read.
+
+        :raises NotFound: it has
+        """
+        instance = self.active(tx, id)
+        if instance is None:
+            raise NotFound(f"{self.parent.__label__} {id} could not be found.")
+        return instance
 
     def project(self, tx: Session, id: str) -> None:
         """Let the parent show what its instance is; without any, it is gone."""

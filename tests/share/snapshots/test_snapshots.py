@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from pumice.kernel.db.base import new_id
+from pumice.share.snapshots import handlers
 from tests.share.snapshots.conftest import World
 from tests.support.identity import PEOPLE, PROJECT_A
 from tests.support.waiting import eventually
@@ -171,6 +173,15 @@ def test_a_forced_deletion_takes_a_create_away(world: World) -> None:
     world.ok("POST", f"/snapshots/{id}/action", {"force_delete": None}, status=202, who="admin_a")
     world.driver.release()
     assert world.rest(f"/snapshots/{id}") == "gone"
+
+
+@pytest.mark.parametrize("action", ["force_delete", "unmanage"])
+def test_one_that_has_gone_since_it_was_read_is_not_found(
+    world: World, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    id, begin = world.snapshot(world.share()), handlers.begin
+    monkeypatch.setattr(handlers, "begin", lambda tx, req, kind, _: begin(tx, req, kind, new_id()))
+    world.refused(404, "POST", f"/snapshots/{id}/action", {action: None}, who="admin_a")
 
 
 def test_metadata_of_snapshots(world: World) -> None:

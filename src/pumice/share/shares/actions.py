@@ -24,7 +24,7 @@ from pumice.share.shares.model import Share, ShareInstance
 from pumice.share.shares.moves import STATUSES, TASKS
 from pumice.share.shares.moving import active, begin, project
 from pumice.share.snapshots.model import ShareSnapshot, SnapshotInstance
-from pumice.share.snapshots.moving import instance_of
+from pumice.share.snapshots.moving import present
 from pumice.share.snapshots.moving import project as project_snapshot
 from pumice.share.types import specs as type_specs
 from pumice.share.types.model import ShareType
@@ -148,8 +148,7 @@ def _snapshot(tx: Session, share: Share, id: str) -> ShareSnapshot:
 
 def _hold(tx: Session, snapshot: ShareSnapshot, operation_id: str) -> SnapshotInstance:
     """Have the snapshot belong to the revert until that has ended."""
-    row = instance_of(tx, snapshot.id)
-    assert row is not None
+    row = present(tx, snapshot.id)
     usable = Guard(
         and_(SnapshotInstance.status == "available", SnapshotInstance.operation_id.is_(None)),
         f"Snapshot {snapshot.id} is in use by another request.",

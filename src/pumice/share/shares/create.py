@@ -26,7 +26,7 @@ from pumice.share.shares.placement import request
 from pumice.share.shares.queries import dress
 from pumice.share.shares.shapes import NewShare, ShareDetail
 from pumice.share.snapshots.model import ShareSnapshot, SnapshotInstance
-from pumice.share.snapshots.moving import instance_of
+from pumice.share.snapshots.moving import present
 from pumice.share.types import specs as type_specs
 from pumice.share.types.lookup import default_type
 from pumice.share.types.model import ShareType
@@ -170,9 +170,7 @@ def _source(tx: Session, req: Request, asked: NewShare) -> Source | None:
     if parent.proto != asked.share_proto:
         raise BadRequest(f"share_proto {asked.share_proto} is refused: the snapshot is of a share of {parent.proto}.")
     origin = active(tx, parent.id)
-    instance = instance_of(tx, snapshot.id)
-    assert instance is not None
-    return Source(snapshot, instance, parent, origin)
+    return Source(snapshot, present(tx, snapshot.id), parent, origin)
 
 
 def _type(tx: Session, req: Request, asked: NewShare, source: Source | None) -> ShareType | None:

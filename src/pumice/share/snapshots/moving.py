@@ -42,7 +42,7 @@ SNAPSHOTS = Projection(
     resource_type="SHARE_SNAPSHOT",
     charge=charge_of,
 )
-instance_of, project, kind = SNAPSHOTS.active, SNAPSHOTS.project, SNAPSHOTS.kind
+instance_of, present, project, kind = SNAPSHOTS.active, SNAPSHOTS.present, SNAPSHOTS.project, SNAPSHOTS.kind
 
 
 def arguments(instance: SnapshotInstance) -> dict[str, Any]:
@@ -111,10 +111,10 @@ def begin(tx: Session, req: Request, kind: Kind, snapshot_id: str) -> None:
 def begin_as(tx: Session, journal: Journal, context: RequestContext, kind: Kind, snapshot_id: str, *, id: str) -> None:
     """Begin the kind's move on the instance of a snapshot whose share is locked.
 
-    :raises ApiError: the status refuses, or somebody reads the snapshot
+    :raises ApiError: the status refuses, somebody reads the snapshot, or it has gone: its deletion ends without a look
+        at the share
     """
-    instance = instance_of(tx, snapshot_id)
-    assert instance is not None
+    instance = present(tx, snapshot_id)
     source = everything().get(tx, ShareInstance, instance.share_instance_id)
     journal.begin(
         tx,
