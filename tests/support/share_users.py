@@ -24,6 +24,12 @@ def _new(**values: Any) -> Ask:
     return Ask("POST", "/shares", {"share": values})
 
 
+def _new_near(chance: Random, share: Thing, _things: Things) -> Ask:
+    """Hints are the scheduler's: what has none is placed as it is accepted."""
+    hints = {chance.choice(("same_host", "different_host")): share["id"]}
+    return _new(share_proto=share["share_proto"], size=1, scheduler_hints=hints)
+
+
 def _action(thing: Thing, name: str, value: Any = None, *, who: str = "member_a", what: str = "shares") -> Ask:
     return Ask("POST", f"/{what}/{thing['id']}/action", {name: value}, who)
 
@@ -73,6 +79,7 @@ SHARES = Repertoire(
             lambda chance, *_: _new(share_proto=chance.choice(("NFS", "NFS", "CIFS")), size=chance.randint(1, 3)),
             weight=5,
         ),
+        Action(_new_near, "shares", weight=2),
         Action(lambda _, share, __: Ask("DELETE", f"/shares/{share['id']}"), "shares"),
         Action(lambda _, share, __: _action(share, "force_delete", who="admin_a"), "shares"),
         Action(lambda _, share, __: _action(share, "soft_delete"), "shares"),

@@ -130,8 +130,10 @@ class Users:
         return answer.json()[key] if answer.ok else []
 
     def _ask(self, ask: Ask) -> None:
-        """What adds something is asked for a second time at once, when the first may still be under way."""
-        if not self._answered(ask) and ask.key and not self._answered(ask):
+        """What adds something is asked for a second time at once, when the first may still be under way; it may yet be
+        accepted where the second is refused.
+        """
+        if not self._answered(ask) and ask.key and not (self._answered(ask) and ask.key in self.made):
             self._unanswered.append(ask)
 
     def _answered(self, ask: Ask) -> bool:

@@ -15,6 +15,12 @@ def _new(**values: Any) -> Ask:
     return Ask("POST", "/volumes", {"volume": values})
 
 
+def _new_near(chance: Random, volume: Thing, _things: Things) -> Ask:
+    """Hints are the scheduler's: what has none is placed as it is accepted."""
+    hints = {chance.choice(("same_host", "different_host")): [volume["id"]]}
+    return Ask("POST", "/volumes", {"volume": {"size": chance.randint(1, 3)}, "OS-SCH-HNT:scheduler_hints": hints})
+
+
 def _action(volume: Thing, name: str, **values: Any) -> Ask:
     return Ask("POST", f"/volumes/{volume['id']}/action", {name: values})
 
@@ -32,6 +38,7 @@ VOLUMES = Repertoire(
     ],
     actions=[
         Action(lambda chance, *_: _new(size=chance.randint(1, 3)), weight=4),
+        Action(_new_near, "volumes", weight=2),
         Action(lambda _, volume, __: Ask("DELETE", f"/volumes/{volume['id']}"), "volumes"),
         Action(lambda _, volume, __: Ask("DELETE", f"/volumes/{volume['id']}?cascade=true"), "volumes"),
         Action(lambda _, volume, __: _action(volume, "os-extend", new_size=volume["size"] + 1), "volumes"),
