@@ -37,8 +37,10 @@ WANTED: dict[str, tuple[str, str, dict[str, float]]] = {
 }
 SCALE = {"ms": 1000.0, "s": 1.0, "MiB": 1.0}
 """From what a sample is in to what is printed."""
-SETTLE = 5.0
-"""Seconds that services are left alone before their memory is read."""
+SETTLE = 25.0
+"""Seconds that services are left alone before their memory is read. MariaDB too: it counts a table that has grown some
+ten seconds later, and until then may look for the rows of a join without an index.
+"""
 Samples = dict[str, list[float]]
 
 
