@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ from pumice.kernel.backends import Backend
 from pumice.kernel.bus import LocalBus
 from pumice.kernel.db.engine import Database
 from pumice.kernel.drivers import BackendError, NoSpace, ObjectMissing
+from pumice.kernel.locks import LockTimeout
 from pumice.kernel.messages import Code
 from pumice.kernel.moves import FORCE_DELETE, Superseded
 from pumice.kernel.operations.claims import Claims
 from pumice.kernel.operations.journal import Journal
-from pumice.kernel.operations.kinds import Failure
+from pumice.kernel.operations.kinds import Failure, Next, Outcome
 from pumice.kernel.operations.ownership import LeaseLost
 from pumice.kernel.operations.worker import Run
 from tests.kernel.things import Thing, add_thing, database, journal_of, paint, paint_kind
@@ -122,3 +124,22 @@ def test_a_create_that_a_deletion_took_away_leaves_nothing(db: Database, journal
     assert removed == [thing, thing]
     abandon(run_of(journal, add_thing(db), "a scheduler's"))
     assert removed == [thing, thing]
+
+
+def test_a_step_whose_lock_is_held_is_left_for_later_and_not_in_step_with_its_holder(
+    db: Database, journal: Journal
+) -> None:
+    class Held(Shelf):
+        def exclusive(self, name: str, patience: float) -> AbstractContextManager[None]:
+            assert (name, patience) == ("thing-1", steps.PATIENCE)
+            raise LockTimeout(name)
+
+    def step(_: Run) -> Outcome:
+        raise AssertionError("it ran without its lock")
+
+    run = run_of(journal, add_thing(db), Held(db))
+    outcomes = [steps.alone(lambda _: "thing-1")(step)(run) for _ in range(20)]
+    delays = {outcome.delay for outcome in outcomes if isinstance(outcome, Next) and outcome.step == "run"}
+    assert len(delays) == len(outcomes)
+    assert min(delays) >= steps.PAUSE[0]
+    assert max(delays) <= steps.PAUSE[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -25,6 +26,8 @@ LOG = logging.getLogger(__name__)
 
 PATIENCE = 1.0
 """Seconds that an operation waits for a lock before another one has its thread."""
+PAUSE = (0.5, 1.5)
+"""Seconds until it tries again: at random, or it might always come when another has it that comes as regularly."""
 
 P = TypeVar("P")
 R = TypeVar("R", bound=Moving)
@@ -67,7 +70,7 @@ def alone(name_of: Callable[[Run], str]) -> Callable[[Step], Step]:
                 with backend.exclusive(name_of(run), PATIENCE):
                     return step(run)
             except LockTimeout:
-                return Next(run.operation.step, delay=1.0)
+                return Next(run.operation.step, delay=random.uniform(*PAUSE))  # noqa: S311
 
         return run_alone
 
