@@ -14,7 +14,7 @@ import os
 import queue
 import signal
 from collections.abc import Callable, Collection
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TypeVar
 
 from gunicorn.systemd import sd_notify
@@ -31,6 +31,7 @@ from pumice.kernel.serving import BackendService
 LOG = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0
+LOOK_SECONDS = 1.0
 Address = tuple[str, int]
 
 T = TypeVar("T")
@@ -56,7 +57,11 @@ class Signals:
         self._sent.put(number)
 
     def next(self) -> int:
-        return self._sent.get()
+        """Wait for one, in the main thread."""
+        while True:
+            # Not without end: one that came to another thread, or right before the wait, is noted only after it.
+            with suppress(queue.Empty):
+                return self._sent.get(timeout=LOOK_SECONDS)
 
     def pause(self, seconds: float) -> None:
         """:raises Ended: a signal to end came meanwhile"""
