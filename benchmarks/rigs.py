@@ -1,6 +1,7 @@
 """The services that are measured: the peer, driven by its own script, and Pumice beside it.
 
-Both use the peer's Keystone, MariaDB and RabbitMQ; the peer keeps tokens in memcached, Pumice in each process, as by default.
+Both use the peer's Keystone, MariaDB and RabbitMQ; the peer keeps tokens in memcached, Pumice in each process, as by
+default.
 """
 
 from __future__ import annotations
