@@ -2,7 +2,7 @@
 # make test          install what is missing and run all checks and tests
 # make databases     run the tests of what has a database on MariaDB and on PostgreSQL too
 # make crash         kill -9 of whole services in twenty rounds in place of the tests' two
-# make faults       twenty rounds of faults of all kinds on MariaDB, RabbitMQ and etcd, of each service and of both at once
+# make faults        twenty rounds of faults of all kinds on MariaDB, RabbitMQ and etcd, of each service and of both
 # make conformance   run Tempest against the Pumice that `make up` runs
 # make benchmark     measure Pumice beside the real Cinder and Manila: PEER= their script, DIR= where it has put them
 # make lock          write requirements.lock anew from pyproject.toml

@@ -158,6 +158,17 @@ def test_writes_end_at_the_size(driver: BtrfsDriver, home: Path, exporter: FakeE
     fill(mounted / "file", 16 * MIB)
 
 
+def changed_since_snapshot(driver: BtrfsDriver, exporter: FakeExporter) -> tuple[ShareRef, SnapshotRef]:
+    """A share whose file says "after", and a snapshot of it in which that says "before"."""
+    origin = share()
+    driver.create_share(origin)
+    (exporter.paths[origin.id] / "file").write_text("before")
+    point = snapshot(origin)
+    driver.create_snapshot(point)
+    (exporter.paths[origin.id] / "file").write_text("after")
+    return origin, point
+
+
 def test_data_of_snapshots_clones_and_reverts(driver: BtrfsDriver, home: Path, exporter: FakeExporter) -> None:
     origin, clone = share(), share(3)
     driver.create_share(origin)
@@ -386,12 +397,7 @@ def test_a_full_pool_gives_a_clean_error_and_leaves_nothing(make: MakeBtrfs, tmp
 def test_a_disk_too_full_for_a_revert_is_tidied_when_there_is_room(
     driver: BtrfsDriver, exporter: FakeExporter, monkeypatch: pytest.MonkeyPatch, takes_place: bool
 ) -> None:
-    origin = share()
-    driver.create_share(origin)
-    (exporter.paths[origin.id] / "file").write_text("before")
-    point = snapshot(origin)
-    driver.create_snapshot(point)
-    (exporter.paths[origin.id] / "file").write_text("after")
+    origin, point = changed_since_snapshot(driver, exporter)
     exchange = subvolumes.exchange
 
     def exchange_and_fail(first: Path, second: Path) -> None:
@@ -462,12 +468,7 @@ def test_what_a_crash_left_is_listed_and_removed_at_the_start(
 def test_a_revert_that_died_leaves_a_whole_share(
     driver: BtrfsDriver, make: MakeBtrfs, exporter: FakeExporter, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    origin = share()
-    driver.create_share(origin)
-    (exporter.paths[origin.id] / "file").write_text("before")
-    point = snapshot(origin)
-    driver.create_snapshot(point)
-    (exporter.paths[origin.id] / "file").write_text("after")
+    origin, point = changed_since_snapshot(driver, exporter)
     driver.apply_access(origin, [rule("10.0.0.1")])
     exchange = subvolumes.exchange
 

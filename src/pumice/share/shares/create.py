@@ -34,6 +34,7 @@ from pumice.share.types.specs import Specs
 
 if TYPE_CHECKING:
     from pumice.kernel.api.request import Request
+    from pumice.kernel.scheduling.request import PlacementRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,25 +108,39 @@ def _accept(tx: Session, req: Request, asked: NewShare, hints: Mapping[str, Any]
             "only": _only(req, hints, source),
             "hints": {name: hints[name] for name in affinity.HINTS},
         }
-        queue, step = service.placer.at_once(tx, instance, request(share, specs, args, {}))
-        tx.add(instance)
-        service.journal.submit(
-            tx,
-            operations.CREATE,
-            req.context,
-            instance,
-            id=operation_id,
-            queue=queue,
-            step=step,
-            args=args,
-            holds=[source.snapshot.id, source.parent.id] if source else [],
-        )
-        req.reply_headers["X-Operation-Id"] = operation_id
+        _submit(tx, req, instance, source, args=args, wanted=request(share, specs, args, {}))
     tx.flush()
     for name, value in (("type_name", share_type and share_type.name), ("access_rules_status", "active")):
         set_committed_value(share, name, value)
     dress(tx, req, [share])
     return share
+
+
+def _submit(
+    tx: Session,
+    req: Request,
+    instance: ShareInstance,
+    source: Source | None,
+    *,
+    args: Mapping[str, Any],
+    wanted: PlacementRequest,
+) -> None:
+    """Add an instance that is placed, or that the scheduler is to place, and have it made."""
+    service, operation_id = req.service, instance.operation_id or ""
+    queue, step = service.placer.at_once(tx, instance, wanted)
+    tx.add(instance)
+    service.journal.submit(
+        tx,
+        operations.CREATE,
+        req.context,
+        instance,
+        id=operation_id,
+        queue=queue,
+        step=step,
+        args=args,
+        holds=[source.snapshot.id, source.parent.id] if source else [],
+    )
+    req.reply_headers["X-Operation-Id"] = operation_id
 
 
 def _hints(req: Request, asked: NewShare) -> dict[str, Any]:

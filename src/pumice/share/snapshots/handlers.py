@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.orm import Session
@@ -40,11 +40,11 @@ def create(req: Request) -> Any:
             raise BadRequest(f"Share {share.id} has status {share.status}: snapshots are taken in status available.")
         return _add(tx, req, operations.CREATE, share, asked, ids=ids)
 
-    return req.once(work, _shown(req))
+    return req.once(work, partial(_shown, req))
 
 
-def _shown(req: Request) -> Callable[[ShareSnapshot], dict[str, Any]]:
-    return lambda snapshot: {"snapshot": req.view(SnapshotDetail, snapshot)}
+def _shown(req: Request, snapshot: ShareSnapshot) -> dict[str, Any]:
+    return {"snapshot": req.view(SnapshotDetail, snapshot)}
 
 
 def _parent(tx: Session, req: Request, share_id: str, rule: str) -> Share:
@@ -96,7 +96,7 @@ def manage(req: Request) -> Any:
         args = {"driver_options": asked.driver_options}
         return _add(tx, req, operations.MANAGE, share, asked, ids=ids, provider_location=location, args=args)
 
-    return req.once(work, _shown(req))
+    return req.once(work, partial(_shown, req))
 
 
 def _needed(asked: ManagedSnapshot, name: str) -> str:
@@ -108,7 +108,7 @@ def _needed(asked: ManagedSnapshot, name: str) -> str:
 
 def update(req: Request, snapshot: ShareSnapshot) -> dict[str, Any]:
     changes = req.body.snapshot.given()
-    return _shown(req)(req.service.db.write(lambda tx: moves.touch(tx, ShareSnapshot, snapshot.id, **changes)))
+    return _shown(req, req.service.db.write(lambda tx: moves.touch(tx, ShareSnapshot, snapshot.id, **changes)))
 
 
 def delete(req: Request, snapshot: ShareSnapshot) -> None:
